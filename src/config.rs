@@ -1,0 +1,1 @@
+//! The configuration: built-in defaults, then the file, then the command line.

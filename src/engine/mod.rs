@@ -1,0 +1,3 @@
+//! The engine: a thread that owns models, strategy and cache.
+
+pub mod protocol;

@@ -1,0 +1,201 @@
+//! What the engine and its front ends say to each other: plain data, one closed enum each way.
+//!
+//! The screen, the line renderer and the JSON output are all built from [`Event`]s alone.
+
+use std::time::Duration;
+
+use crate::cancel::Cancel;
+
+/// What a front end asks of the engine.
+///
+/// While an answer is being written, commands are read between two rounds. Dropping the sender ends
+/// the engine.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Answers `text` as the next turn of the conversation; `cancel` stops it, then or later.
+    Send {
+        /// What the user wrote.
+        text: String,
+        /// Stops this answer: between layers, prefill chunks or rounds.
+        cancel: Cancel,
+    },
+    /// Drafts with another strategy from the next round on. The name is one of [`Ready::strategies`].
+    SetStrategy(&'static str),
+    /// Forgets the conversation (the system prompt stays).
+    Reset,
+}
+
+/// What the engine tells its front ends, in order.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A model file is being fetched.
+    Fetch(Fetch),
+    /// A model is being read into memory.
+    Loading(Loading),
+    /// Models are loaded; `Send` is welcome (it was accepted before, too, and waited).
+    Ready(Ready),
+    /// Plain decoding was timed on this model, device and context.
+    Baseline(Baseline),
+    /// The strategy that drafts from the next round on.
+    Strategy(&'static str),
+    /// The prompt is being read: `done` of `total` tokens that were not in the cache.
+    Prefill {
+        /// Tokens fed so far.
+        done: usize,
+        /// Tokens to feed.
+        total: usize,
+    },
+    /// One round: draft, verify, accept.
+    Round(Round),
+    /// The answer ended.
+    Finished(Finished),
+    /// Something failed; `Failure::fatal` says whether the engine goes on.
+    Failed(Failure),
+}
+
+/// Progress of fetching one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetch {
+    /// The file's name, for people.
+    pub what: String,
+    /// Where it comes from or what is being done, for people: `hub`, `pip`, `checking sha256`.
+    pub how: String,
+    /// Bytes so far.
+    pub done: u64,
+    /// Bytes in all, where known.
+    pub total: Option<u64>,
+}
+
+/// Progress of loading one model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loading {
+    /// The model's name, for people.
+    pub what: String,
+    /// Bytes of weights read so far.
+    pub done: u64,
+    /// Bytes of weights in all.
+    pub total: u64,
+}
+
+/// What is loaded.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    /// Name of the target model, for people.
+    pub target: String,
+    /// Name of the draft model, if there is one.
+    pub draft: Option<String>,
+    /// Device and threads, for people: `cpu ×2`, `metal`.
+    pub device: String,
+    /// Tokens that prompt and answer may hold together.
+    pub context_limit: usize,
+    /// The strategies that can run here, in the order a key cycles through them.
+    pub strategies: Vec<StrategyInfo>,
+    /// The strategy that drafts now.
+    pub strategy: &'static str,
+    /// What the user should know (a strategy that cannot run and why), each one line.
+    pub notes: Vec<String>,
+}
+
+/// A strategy that can be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StrategyInfo {
+    /// Its name, as in the config file and on the command line.
+    pub name: &'static str,
+    /// What it drafts from, in a few words.
+    pub summary: &'static str,
+}
+
+/// The cost of plain decoding, measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Baseline {
+    /// Wall time of one token without drafting: one pass over one row, with sampling.
+    pub per_token: Duration,
+    /// Tokens in the cache when it was measured.
+    pub context: usize,
+}
+
+/// One round, as measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// Who drafted.
+    pub strategy: &'static str,
+    /// Tokens drafted.
+    pub n_drafted: usize,
+    /// Drafted tokens that the target judged: those after an end of the answer were not.
+    pub n_verified: usize,
+    /// Drafted tokens that the target chose too.
+    pub n_accepted: usize,
+    /// Tokens added to the answer (the end-of-turn token included).
+    pub n_emitted: usize,
+    /// Wall time of drafting.
+    pub draft_time: Duration,
+    /// Wall time of the target's pass.
+    pub verify_time: Duration,
+    /// The rest of the round: sampling, bookkeeping.
+    pub other_time: Duration,
+    /// The text these tokens completed. Raw: clean it before a terminal sees it.
+    pub pieces: Vec<Piece>,
+    /// Tokens of prompt and answer so far.
+    pub context_used: usize,
+    /// Why this round fell back to plain decoding, if it did.
+    pub note: Option<String>,
+}
+
+impl Round {
+    /// Wall time of the round.
+    pub fn wall(&self) -> Duration {
+        self.draft_time + self.verify_time + self.other_time
+    }
+
+    /// The text of all pieces.
+    pub fn text(&self) -> String {
+        self.pieces.iter().map(|piece| piece.text.as_str()).collect()
+    }
+}
+
+/// Text that one token completed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The text: never half a character.
+    pub text: String,
+    /// Whether the token had been drafted (and accepted).
+    pub drafted: bool,
+}
+
+/// How an answer ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Why it ended.
+    pub reason: FinishReason,
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
+    /// Prompt tokens that were still in the cache from earlier turns.
+    pub reused_tokens: usize,
+    /// Wall time of reading the rest of the prompt.
+    pub prefill_time: Duration,
+    /// Tokens of the answer.
+    pub answer_tokens: usize,
+}
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FinishReason {
+    /// The model ended its turn.
+    EndOfTurn,
+    /// The token budget is used up.
+    MaxTokens,
+    /// The context is full.
+    ContextFull,
+    /// The user stopped it.
+    Stopped,
+}
+
+/// What failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What happened and what to do, for people.
+    pub message: String,
+    /// Whether the engine has ended. Otherwise only this answer has, and the message that asked
+    /// for it is not part of the conversation.
+    pub fatal: bool,
+}

@@ -1,0 +1,297 @@
+//! Rounds → rates: the one definition of every number on the panel, in the JSON and in the reports.
+//!
+//! - tokens per pass = emitted tokens / target passes, over all rounds, also those without a draft;
+//! - acceptance = accepted / drafted tokens that were verified;
+//! - the decode clock starts when the first round has landed, so reading the prompt is not in it;
+//! - speed-up = emitted tokens × plain time per token / wall time, over the rolling window.
+//!
+//! A rate without data is `None`, never 0 and never NaN.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::engine::protocol::{Baseline, Round};
+
+/// Rounds that the rolling window holds at most.
+pub const WINDOW_ROUNDS: usize = 64;
+/// Wall time that the rolling window holds at most.
+pub const WINDOW_TIME: Duration = Duration::from_secs(10);
+
+/// Counts and times, summed over rounds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Target passes (rounds).
+    pub passes: usize,
+    /// Tokens emitted.
+    pub emitted: usize,
+    /// Tokens drafted.
+    pub drafted: usize,
+    /// Drafted tokens that were verified.
+    pub verified: usize,
+    /// Drafted tokens that were accepted.
+    pub accepted: usize,
+    /// By position in the draft: how often it was verified, how often accepted.
+    pub by_position: Vec<Position>,
+    /// Wall time of drafting.
+    pub draft_time: Duration,
+    /// Wall time of the target's passes.
+    pub verify_time: Duration,
+    /// Wall time of the rest of the rounds.
+    pub other_time: Duration,
+}
+
+/// What became of the drafted tokens at one position of the draft.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// Times a token stood here and was verified.
+    pub verified: usize,
+    /// Times it was accepted.
+    pub accepted: usize,
+}
+
+impl Position {
+    /// Accepted / verified.
+    pub fn acceptance(self) -> Option<f64> {
+        ratio(self.accepted, self.verified)
+    }
+}
+
+impl Totals {
+    /// Adds a round.
+    pub fn add(&mut self, round: &Round) {
+        self.passes += 1;
+        self.emitted += round.n_emitted;
+        self.drafted += round.n_drafted;
+        self.verified += round.n_verified;
+        self.accepted += round.n_accepted;
+        self.draft_time += round.draft_time;
+        self.verify_time += round.verify_time;
+        self.other_time += round.other_time;
+        if self.by_position.len() < round.n_verified {
+            self.by_position.resize(round.n_verified, Position::default());
+        }
+        for (i, position) in self.by_position[..round.n_verified].iter_mut().enumerate() {
+            position.verified += 1;
+            position.accepted += usize::from(i < round.n_accepted);
+        }
+    }
+
+    /// The totals of `rounds`.
+    pub fn of<'a>(rounds: impl IntoIterator<Item = &'a Round>) -> Self {
+        let mut totals = Self::default();
+        rounds.into_iter().for_each(|round| totals.add(round));
+        totals
+    }
+
+    /// Wall time of the rounds.
+    pub fn wall(&self) -> Duration {
+        self.draft_time + self.verify_time + self.other_time
+    }
+
+    /// Emitted tokens per target pass.
+    pub fn tokens_per_pass(&self) -> Option<f64> {
+        ratio(self.emitted, self.passes)
+    }
+
+    /// Accepted / verified.
+    pub fn acceptance(&self) -> Option<f64> {
+        ratio(self.accepted, self.verified)
+    }
+
+    /// Emitted tokens per second of wall time.
+    pub fn tokens_per_second(&self) -> Option<f64> {
+        let seconds = self.wall().as_secs_f64();
+        (seconds > 0.0).then(|| self.emitted as f64 / seconds)
+    }
+
+    /// How many times faster these rounds were than plain decoding would have been.
+    pub fn speed_up(&self, baseline: Option<Baseline>) -> Option<f64> {
+        let plain = baseline?.per_token.as_secs_f64() * self.emitted as f64;
+        let wall = self.wall().as_secs_f64();
+        (plain > 0.0 && wall > 0.0).then(|| plain / wall)
+    }
+
+    /// Milliseconds of drafting per pass.
+    pub fn draft_ms(&self) -> Option<f64> {
+        self.ms_per_pass(self.draft_time)
+    }
+
+    /// Milliseconds of verifying per pass.
+    pub fn verify_ms(&self) -> Option<f64> {
+        self.ms_per_pass(self.verify_time)
+    }
+
+    /// Milliseconds of everything else per pass.
+    pub fn other_ms(&self) -> Option<f64> {
+        self.ms_per_pass(self.other_time)
+    }
+
+    /// The share of the wall time that `part` (one of the three times) takes, 0 to 1.
+    pub fn share(&self, part: Duration) -> Option<f64> {
+        let wall = self.wall().as_secs_f64();
+        (wall > 0.0).then(|| part.as_secs_f64() / wall)
+    }
+
+    fn ms_per_pass(&self, time: Duration) -> Option<f64> {
+        (self.passes > 0).then(|| time.as_secs_f64() * 1e3 / self.passes as f64)
+    }
+}
+
+fn ratio(part: usize, whole: usize) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// The numbers of the answer that is being written (or was last) and of the rolling window.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    answer: Totals,
+    decode: Totals,
+    window: VecDeque<Round>,
+    baseline: Option<Baseline>,
+}
+
+impl Stats {
+    /// Starts an answer. The rolling window and the baseline stay.
+    pub fn begin_answer(&mut self) {
+        self.answer = Totals::default();
+        self.decode = Totals::default();
+    }
+
+    /// Adds a round of the current answer.
+    pub fn push(&mut self, round: &Round) {
+        if self.answer.passes > 0 {
+            self.decode.add(round);
+        }
+        self.answer.add(round);
+        self.window.push_back(Round { pieces: Vec::new(), ..round.clone() });
+        while self.window.len() > WINDOW_ROUNDS
+            || self.window.len() > 1 && self.window.iter().map(Round::wall).sum::<Duration>() > WINDOW_TIME
+        {
+            self.window.pop_front();
+        }
+    }
+
+    /// Forgets the rolling window: it described another strategy.
+    pub fn clear_window(&mut self) {
+        self.window.clear();
+    }
+
+    /// Takes a newly measured baseline.
+    pub fn set_baseline(&mut self, baseline: Baseline) {
+        self.baseline = Some(baseline);
+    }
+
+    /// The cost of plain decoding, if it was measured.
+    pub fn baseline(&self) -> Option<Baseline> {
+        self.baseline
+    }
+
+    /// All rounds of the answer.
+    pub fn answer(&self) -> &Totals {
+        &self.answer
+    }
+
+    /// The rounds of the answer after its first: those that the decode clock has timed.
+    pub fn decode(&self) -> &Totals {
+        &self.decode
+    }
+
+    /// The last [`WINDOW_ROUNDS`] rounds or [`WINDOW_TIME`], whichever is less.
+    pub fn rolling(&self) -> Totals {
+        Totals::of(&self.window)
+    }
+
+    /// Speed-up over the rolling window.
+    pub fn speed_up(&self) -> Option<f64> {
+        self.rolling().speed_up(self.baseline)
+    }
+
+    /// Tokens emitted by the latest passes, oldest first: the sparkline.
+    pub fn recent_emitted(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
+        self.window.iter().map(|round| round.n_emitted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(drafted: usize, accepted: usize, ms: [u64; 3]) -> Round {
+        let [draft, verify, other] = ms.map(Duration::from_millis);
+        Round {
+            strategy: "draft",
+            n_drafted: drafted,
+            n_verified: drafted,
+            n_accepted: accepted,
+            n_emitted: accepted + 1,
+            draft_time: draft,
+            verify_time: verify,
+            other_time: other,
+            pieces: Vec::new(),
+            context_used: 0,
+            note: None,
+        }
+    }
+
+    #[test]
+    fn no_rounds_have_no_rates() {
+        let totals = Totals::default();
+        assert_eq!(totals.tokens_per_pass(), None);
+        assert_eq!(totals.acceptance(), None);
+        assert_eq!(totals.tokens_per_second(), None);
+        assert_eq!(totals.speed_up(None), None);
+        assert_eq!(totals.share(Duration::ZERO), None);
+        assert_eq!(totals.draft_ms(), None);
+    }
+
+    #[test]
+    fn rounds_without_a_draft_count_as_passes() {
+        let totals = Totals::of(&[round(4, 3, [10, 30, 0]), round(0, 0, [0, 20, 0])]);
+        assert_eq!(totals.tokens_per_pass(), Some(2.5));
+        assert_eq!(totals.acceptance(), Some(0.75));
+        assert_eq!(totals.draft_ms(), Some(5.0));
+        assert_eq!(totals.verify_ms(), Some(25.0));
+        assert_eq!(totals.share(totals.draft_time), Some(1.0 / 6.0));
+    }
+
+    #[test]
+    fn positions_after_a_rejection_count_as_verified() {
+        let totals = Totals::of(&[round(3, 1, [0; 3]), round(2, 2, [0; 3])]);
+        let acceptances: Vec<_> = totals.by_position.iter().map(|p| p.acceptance().unwrap()).collect();
+        assert_eq!(acceptances, [1.0, 0.5, 0.0]);
+    }
+
+    #[test]
+    fn the_decode_clock_starts_after_the_first_round() {
+        let mut stats = Stats::default();
+        stats.begin_answer();
+        stats.push(&round(0, 0, [0, 900, 0]));
+        assert_eq!(stats.decode().tokens_per_second(), None);
+        stats.push(&round(3, 3, [20, 60, 20]));
+        assert_eq!(stats.decode().tokens_per_second(), Some(40.0));
+        assert_eq!(stats.answer().passes, 2);
+    }
+
+    #[test]
+    fn speed_up_needs_a_baseline_and_uses_the_window_only() {
+        let mut stats = Stats::default();
+        stats.push(&round(3, 1, [10, 30, 0]));
+        assert_eq!(stats.speed_up(), None);
+        stats.set_baseline(Baseline { per_token: Duration::from_millis(30), context: 0 });
+        assert_eq!(stats.speed_up(), Some(1.5));
+        for _ in 0..WINDOW_ROUNDS {
+            stats.push(&round(0, 0, [0, 30, 0]));
+        }
+        assert_eq!(stats.speed_up(), Some(1.0));
+        assert_eq!(stats.recent_emitted().len(), WINDOW_ROUNDS);
+    }
+
+    #[test]
+    fn the_window_holds_at_most_ten_seconds() {
+        let mut stats = Stats::default();
+        for _ in 0..5 {
+            stats.push(&round(0, 0, [0, 4000, 0]));
+        }
+        assert_eq!(stats.rolling().passes, 2);
+    }
+}
