@@ -1,1 +1,252 @@
-//! The command line.
+//! The command line: what can be asked, and how it is spelled.
+//!
+//! Flags of `chat` override one configuration key each, and say which.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{Config, Device, MAX_CONTEXT, MAX_DRAFT_LENGTH, MAX_MAX_TOKENS};
+use crate::strategy;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done; 1 failed; 2 wrong command line or configuration; 130 interrupted (Ctrl-C);
+            129 the terminal went away (SIGHUP); 143 asked to end (SIGTERM).
+
+Configuration: ~/.config/speck/config.toml (see `speck config`); a flag wins over it.";
+
+const CHAT_EXAMPLES: &str = "\
+Examples:
+  speck chat                                    the screen; Shift-Tab swaps the strategy, ? helps
+  speck chat \"Why is the sky blue?\"             one answer on standard output
+  cat notes.txt | speck chat \"Summarise this:\"  a question and a text
+  speck chat --json \"Hi\" | jq .                 every event as a line of JSON
+  speck chat --target ./model.gguf --draft none --strategy lookup
+  printf 'Hi\\n/mode lookup\\nAgain\\n' | speck chat --no-tui   several turns, one a line
+
+Exit codes: 0 done; 1 failed; 2 wrong command line or configuration; 130 interrupted (Ctrl-C);
+            129 the terminal went away (SIGHUP); 143 asked to end (SIGTERM).";
+
+/// A terminal chat with a local language model that shows, live, what speculative decoding is worth.
+#[derive(Debug, Parser)]
+#[command(name = "speck", version, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do; without it, the help is shown.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Chat with a model: on the screen, or one answer for a question or piped text.
+    Chat(ChatArgs),
+    /// List, fetch, check and remove model files.
+    Models(ModelsArgs),
+    /// Show where the configuration is, what it says, and whether it is right.
+    Config(ConfigArgs),
+    /// Print the token ids of the text on standard input, as a JSON array.
+    Tokenize(TokenizeArgs),
+    /// Print the prompt that a model's chat template makes of a conversation.
+    Template(TemplateArgs),
+}
+
+/// `speck chat`
+#[derive(Debug, Default, Args)]
+#[command(after_help = CHAT_EXAMPLES)]
+pub struct ChatArgs {
+    /// Ask this, print the answer, and leave. Text on standard input is added after a blank line.
+    pub prompt: Option<String>,
+    /// The model that writes: a preset, a GGUF file, or owner/repo:file.gguf[@revision] [key: model.target]
+    #[arg(long, value_name = "REF")]
+    pub target: Option<String>,
+    /// The model that drafts: a model as above, `auto` or `none` [key: model.draft]
+    #[arg(long, value_name = "REF")]
+    pub draft: Option<String>,
+    /// What drafts at the start [key: decoding.strategy]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(strategy::names()))]
+    pub strategy: Option<String>,
+    /// Tokens that the draft model drafts in a round, 1 to 16 [key: decoding.draft_length]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_DRAFT_LENGTH))]
+    pub draft_length: Option<u64>,
+    /// The longest answer, in tokens [key: decoding.max_tokens]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_MAX_TOKENS))]
+    pub max_tokens: Option<u64>,
+    /// The system prompt [key: chat.system]
+    #[arg(long, value_name = "TEXT")]
+    pub system: Option<String>,
+    /// Tokens that prompt and answer may hold together; 0 = as trained, at most 8192 [key: model.context]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=MAX_CONTEXT))]
+    pub context: Option<u64>,
+    /// Where models run [key: model.device]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<Device>,
+    /// The theme of the screen [key: screen.theme]
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<String>,
+    /// Chat line by line instead of on a screen: for screen readers and scripts
+    #[arg(long, conflicts_with_all = ["json", "prompt"])]
+    pub no_tui: bool,
+    /// Print every event as a line of JSON instead of the answer's text
+    #[arg(long)]
+    pub json: bool,
+    /// Use only model files that are on this machine
+    #[arg(long)]
+    pub offline: bool,
+}
+
+impl ChatArgs {
+    /// Puts what the flags say over `config`.
+    pub fn override_config(&self, config: &mut Config) {
+        fn put<T: Clone>(flag: Option<&T>, value: &mut T) {
+            if let Some(flag) = flag {
+                value.clone_from(flag);
+            }
+        }
+        // Within range by the parsers above.
+        let count = |flag: Option<u64>| flag.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+        put(self.target.as_ref(), &mut config.model.target);
+        put(self.draft.as_ref(), &mut config.model.draft);
+        put(self.device.as_ref(), &mut config.model.device);
+        put(count(self.context).as_ref(), &mut config.model.context);
+        put(self.strategy.as_ref(), &mut config.decoding.strategy);
+        put(count(self.draft_length).as_ref(), &mut config.decoding.draft_length);
+        put(count(self.max_tokens).as_ref(), &mut config.decoding.max_tokens);
+        put(self.system.as_ref(), &mut config.chat.system);
+        put(self.theme.as_ref(), &mut config.screen.theme);
+    }
+}
+
+/// `speck config`
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: ConfigAction,
+}
+
+/// What to do with the configuration.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub enum ConfigAction {
+    /// Print the path of the configuration file.
+    Path,
+    /// Print the configuration in force: the file over the defaults.
+    Show,
+    /// Check the file: names, values, theme and model references.
+    Check,
+    /// Print the documented default configuration.
+    Default,
+}
+
+/// `speck tokenize`
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  printf 'Hello, world!' | speck tokenize\n  [19556,28,905,17]")]
+pub struct TokenizeArgs {
+    /// The model whose tokenizer to use [key: model.target]
+    #[arg(long, value_name = "REF")]
+    pub target: Option<String>,
+    /// Take the names of control tokens (such as <|im_end|>) for text
+    #[arg(long)]
+    pub no_special: bool,
+    /// Use only model files that are on this machine
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// `speck template`
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  echo '[{\"role\":\"user\",\"content\":\"Hi\"}]' > hi.json\n  speck template smollm2-135m --messages hi.json")]
+pub struct TemplateArgs {
+    /// The model whose chat template to use, or a file that ends in .jinja
+    #[arg(value_name = "REF|FILE.jinja")]
+    pub source: String,
+    /// A JSON array of messages, each with `role` (system, user or assistant) and `content`
+    #[arg(long, value_name = "FILE.json")]
+    pub messages: PathBuf,
+    /// What the template knows as `bos_token`, instead of the model's own
+    #[arg(long, value_name = "S")]
+    pub bos: Option<String>,
+    /// What the template knows as `eos_token`, instead of the model's own
+    #[arg(long, value_name = "S")]
+    pub eos: Option<String>,
+    /// Use only model files that are on this machine
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// `speck models`
+#[derive(Debug, Args)]
+pub struct ModelsArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: ModelsAction,
+}
+
+/// What to do with model files.
+#[derive(Clone, Debug, Subcommand)]
+pub enum ModelsAction {
+    /// List the presets, and the files that are here.
+    List,
+    /// Fetch a model's files, unless they are here.
+    Pull {
+        /// A preset, or owner/repo:file.gguf[@revision]
+        #[arg(value_name = "REF")]
+        reference: String,
+    },
+    /// Check the sha256 of a model's file.
+    Verify {
+        /// A preset, or owner/repo:file.gguf[@revision]
+        #[arg(value_name = "REF")]
+        reference: String,
+    },
+    /// Delete a model's file from this machine.
+    Remove {
+        /// A preset, or owner/repo:file.gguf[@revision]
+        #[arg(value_name = "REF")]
+        reference: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_configuration() {
+        let line = ["speck", "chat", "--strategy", "lookup", "--draft-length", "16", "--device", "cpu", "Hi"];
+        let Some(Command::Chat(chat)) = Cli::try_parse_from(line).unwrap().command else {
+            panic!("not chat")
+        };
+        let mut config = Config::default();
+        config.decoding.max_tokens = 7;
+        chat.override_config(&mut config);
+        assert_eq!(config.decoding.strategy, "lookup");
+        assert_eq!(config.decoding.draft_length, 16);
+        assert_eq!(config.model.device, Device::Cpu);
+        assert_eq!(config.decoding.max_tokens, 7);
+        assert_eq!(chat.prompt.as_deref(), Some("Hi"));
+    }
+
+    #[test]
+    fn each_flag_that_overrides_a_key_names_it() {
+        let config = toml::Table::try_from(Config::default()).unwrap();
+        let chat = Cli::command().find_subcommand("chat").unwrap().clone();
+        let keys: Vec<String> = chat
+            .get_arguments()
+            .filter_map(|flag| flag.get_help()?.to_string().split_once("[key: ").map(|(_, key)| key.to_owned()))
+            .collect();
+        assert_eq!(keys.len(), 9);
+        for key in keys {
+            let (section, key) = key.trim_end_matches(']').split_once('.').unwrap();
+            assert!(config[section].get(key).is_some(), "{section}.{key}");
+        }
+    }
+}

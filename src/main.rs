@@ -1,1 +1,32 @@
-fn main() {}
+//! The program: reads the command line, runs a command, tells how it ended.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use speck::clean::clean;
+use speck::cli::Cli;
+use speck::commands::{self, UsageError};
+use speck::config::ConfigError;
+use speck::terminal::stdout::ReaderGone;
+use speck::terminal::{Exit, guard};
+
+fn main() -> ExitCode {
+    guard::install_panic_hook();
+    let exit = commands::run(Cli::parse()).unwrap_or_else(|error| tell(&error));
+    exit.into()
+}
+
+/// Tells an error on standard error.
+fn tell(error: &anyhow::Error) -> Exit {
+    if error.is::<ReaderGone>() {
+        return Exit::Done;
+    }
+    // Whoever closed standard error does not want to be told.
+    writeln!(std::io::stderr(), "speck: {}", clean(&format!("{error:#}"))).ok();
+    if error.is::<UsageError>() || error.is::<ConfigError>() {
+        Exit::Usage
+    } else {
+        Exit::Failed
+    }
+}

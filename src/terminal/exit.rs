@@ -1,0 +1,40 @@
+//! How the program ends: every exit code, once.
+
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It did what was asked.
+    Done,
+    /// It failed, and said why.
+    Failed,
+    /// The command line or the configuration is wrong.
+    Usage,
+    /// The terminal went away (128 + SIGHUP).
+    HungUp,
+    /// The user interrupted it (128 + SIGINT).
+    Interrupted,
+    /// Another program asked it to end (128 + SIGTERM).
+    Terminated,
+}
+
+impl Exit {
+    /// The code that the shell sees.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::HungUp => 129,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}

@@ -1,0 +1,234 @@
+//! The line mode: a chat without a screen, for `--no-tui`, dumb terminals, screen readers and scripts.
+//!
+//! One line in is one turn. Ctrl-C stops the answer first, then ends the chat. From a terminal, a line
+//! that starts with `/` acts at once, also in the middle of an answer; from a pipe, each line waits for
+//! the answer before it.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::thread;
+
+use anyhow::{Context, bail};
+use tokio::select;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{Receiver, channel};
+
+use crate::cancel::Cancel;
+use crate::engine::Handle;
+use crate::engine::protocol::{Command, Event, Ready};
+
+use super::exit::Exit;
+use super::stdout;
+use super::text::TextOut;
+
+const HELP: &str = "\
+/mode NAME  draft with another strategy; /mode alone lists them
+/new        forget the conversation
+/help       this list
+/quit       leave (so does the end of input)
+Ctrl-C      stop the answer; without one, leave";
+
+/// The longest line that is read, in bytes.
+const LONGEST_LINE: u64 = 8 << 20;
+
+/// Runs the chat until its input ends.
+pub fn chat(handle: Handle) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut lines = lines_of_stdin();
+        let mut chat = Chat::new(handle);
+        loop {
+            let listening = chat.is_listening();
+            let exit = select! {
+                event = chat.handle.events.recv() => {
+                    chat.event(&event.context("the engine ended")?)?;
+                    None
+                }
+                line = lines.recv(), if listening => match line {
+                    Some(line) => chat.line(line?.trim())?,
+                    None => {
+                        chat.input_ended = true;
+                        None
+                    }
+                },
+                _ = interrupt.recv() => chat.interrupt()?,
+            };
+            if let Some(exit) = exit.or_else(|| chat.end()) {
+                chat.handle.quit.cancel();
+                return Ok(exit);
+            }
+        }
+    })
+}
+
+struct Chat {
+    handle: Handle,
+    out: TextOut,
+    ready: Option<Ready>,
+    strategy: &'static str,
+    /// Stops the answer that is being written.
+    answering: Option<Cancel>,
+    input_ended: bool,
+    failed: bool,
+    /// Whether a person types the input.
+    typed: bool,
+}
+
+impl Chat {
+    fn new(handle: Handle) -> Self {
+        Self {
+            handle,
+            out: TextOut::new(),
+            ready: None,
+            strategy: "",
+            answering: None,
+            input_ended: false,
+            failed: false,
+            typed: io::stdin().is_terminal(),
+        }
+    }
+
+    fn is_listening(&self) -> bool {
+        !self.input_ended && self.ready.is_some() && (self.typed || self.answering.is_none())
+    }
+
+    fn event(&mut self, event: &Event) -> anyhow::Result<()> {
+        self.out.event(event)?;
+        match event {
+            Event::Ready(ready) => {
+                self.strategy = ready.strategy;
+                let Ready { target, device, context_limit, strategy, .. } = ready;
+                self.out.note(&format!("{target} · {device} · context {context_limit} · {strategy} · /help"));
+                self.ready = Some(ready.clone());
+                self.prompt();
+            }
+            Event::Strategy(name) => self.strategy = name,
+            Event::Finished(_) => self.answered(),
+            Event::Failed(failure) if failure.fatal => bail!("{}", failure.message),
+            Event::Failed(failure) => {
+                tell(&failure.message);
+                self.failed = true;
+                self.answered();
+            }
+            Event::Fetch(_)
+            | Event::Loading(_)
+            | Event::Baseline(_)
+            | Event::Prefill { .. }
+            | Event::Round(_) => {}
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self) {
+        self.answering = None;
+        self.prompt();
+    }
+
+    fn line(&mut self, line: &str) -> anyhow::Result<Option<Exit>> {
+        match line.split_once(' ').unwrap_or((line, "")) {
+            ("/quit" | "/exit", _) => return Ok(Some(Exit::Done)),
+            ("/help", _) => tell(HELP),
+            ("/mode", name) => self.mode(name.trim())?,
+            ("", _) => {}
+            _ if self.answering.is_some() => tell("an answer is being written; Ctrl-C stops it"),
+            ("/new", _) => {
+                self.handle.commands.send(Command::Reset)?;
+                tell("the conversation is forgotten");
+            }
+            (command, _) if command.starts_with('/') => tell(&format!("no command {command}; /help lists them")),
+            _ => {
+                let cancel = Cancel::new();
+                let ask = Command::Send { text: line.to_owned(), cancel: cancel.clone() };
+                self.handle.commands.send(ask)?;
+                self.out.begin_answer();
+                self.answering = Some(cancel);
+                return Ok(None);
+            }
+        }
+        if self.answering.is_none() {
+            self.prompt();
+        }
+        Ok(None)
+    }
+
+    fn mode(&mut self, name: &str) -> anyhow::Result<()> {
+        let known = self.ready.iter().flat_map(|ready| &ready.strategies);
+        if let Some(strategy) = known.clone().find(|strategy| strategy.name == name) {
+            self.handle.commands.send(Command::SetStrategy(strategy.name))?;
+            tell(&format!("{} drafts from the next pass on", strategy.name));
+            return Ok(());
+        }
+        if !name.is_empty() {
+            tell(&format!("no strategy {name}"));
+        }
+        for strategy in known {
+            let now = if strategy.name == self.strategy { "*" } else { " " };
+            tell(&format!("{now} {:8} {}", strategy.name, strategy.summary));
+        }
+        Ok(())
+    }
+
+    /// How the chat ended, once its input has and the last answer is there. A script is told that
+    /// something failed.
+    fn end(&self) -> Option<Exit> {
+        let ended = self.input_ended && self.answering.is_none();
+        ended.then_some(if self.failed && !self.typed { Exit::Failed } else { Exit::Done })
+    }
+
+    fn interrupt(&mut self) -> anyhow::Result<Option<Exit>> {
+        match &self.answering {
+            Some(cancel) if !cancel.is_cancelled() => {
+                cancel.cancel();
+                Ok(None)
+            }
+            Some(_) | None => {
+                self.out.end_line()?;
+                Ok(Some(Exit::Interrupted))
+            }
+        }
+    }
+
+    /// Asks for the next line, where somebody types it.
+    fn prompt(&self) {
+        if !self.typed || self.input_ended {
+            return;
+        }
+        if io::stdout().is_terminal() {
+            stdout::write("> ").ok();
+        } else {
+            write!(io::stderr(), "> ").ok();
+        }
+    }
+}
+
+/// Tells something that is not part of an answer.
+fn tell(text: &str) {
+    writeln!(io::stderr(), "{}", crate::clean::clean(text)).ok();
+}
+
+/// The lines of standard input, read by a thread that ends with the process.
+fn lines_of_stdin() -> Receiver<anyhow::Result<String>> {
+    let (sender, receiver) = channel(1);
+    thread::spawn(move || {
+        loop {
+            let line = read_line().transpose();
+            let Some(line) = line else { return };
+            let failed = line.is_err();
+            if sender.blocking_send(line).is_err() || failed {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn read_line() -> anyhow::Result<Option<String>> {
+    let mut line = Vec::new();
+    let input = io::stdin().lock();
+    let read = input.take(LONGEST_LINE).read_until(b'\n', &mut line).context("cannot read standard input")?;
+    if read as u64 == LONGEST_LINE {
+        bail!("a line of standard input is longer than {LONGEST_LINE} bytes");
+    }
+    let line = String::from_utf8(line).context("standard input is not UTF-8 text")?;
+    Ok((read > 0).then_some(line))
+}

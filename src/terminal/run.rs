@@ -1,0 +1,250 @@
+//! The screen's loop: keys, the engine's events, signals and time in; frames, commands and an exit out.
+//!
+//! Everything that happens goes through [`App::update`]; what it changed is drawn at the next deadline.
+//! **Draws are coalesced and nothing is drawn unless something happened**: however fast events come,
+//! at most 30 frames a second are written, 20 over SSH.
+
+use std::env;
+use std::fs::File;
+use std::future::pending;
+use std::io;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use crossterm::event::{Event as Input, EventStream};
+use futures_util::StreamExt;
+use ratatui::Terminal;
+use ratatui::backend::Backend;
+use tokio::select;
+use tokio::time::{MissedTickBehavior, interval, sleep_until};
+
+use crate::app::{App, AppSettings, Effect, Msg};
+use crate::engine::Handle;
+use crate::engine::protocol::{Baseline, Event};
+use crate::stats::Totals;
+use crate::ui::{self, theme::Theme};
+
+use super::esc::{EscGuard, HOLD_LOCAL, HOLD_REMOTE};
+use super::exit::Exit;
+use super::frame::{FrameBackend, unbuffered_stdout};
+use super::guard::{Guard, restore};
+use super::signals::{self, Signal, Signals};
+use super::{stdout, summary};
+
+/// Time between two frames.
+const FRAME: Duration = Duration::from_millis(33);
+/// Time between two frames over SSH.
+const FRAME_REMOTE: Duration = Duration::from_millis(50);
+/// How often it is checked that the terminal is still there. Input from one that is gone does not
+/// always end: it may come as an endless stream of nothing.
+const WATCH: Duration = Duration::from_millis(500);
+
+/// Shows the chat until the user leaves, and prints the session's numbers to the normal screen.
+pub fn run(handle: Handle, settings: AppSettings, theme: &Theme) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let quit = handle.quit.clone();
+    let (ended, session) = runtime.block_on(async {
+        let mut screen = Screen::open(handle, settings, theme).context("cannot take the terminal")?;
+        let ended = screen.run().await;
+        anyhow::Ok((ended, screen.session))
+    })?;
+    restore();
+    quit.cancel();
+    let exit = match ended {
+        Ok(exit) => exit,
+        // The terminal broke because it is gone: that is no failure of the program.
+        Err(_) if !terminal_is_there() => Exit::HungUp,
+        Err(error) => return Err(error),
+    };
+    match exit {
+        Exit::HungUp => return Ok(exit),
+        Exit::Done | Exit::Failed | Exit::Usage | Exit::Interrupted | Exit::Terminated => {}
+    }
+    if let Some(line) = summary::line(&session.totals, session.baseline) {
+        stdout::write_line(&line)?;
+    }
+    match session.fatal {
+        Some(message) if exit == Exit::Done => anyhow::bail!(message),
+        Some(_) | None => Ok(exit),
+    }
+}
+
+/// What the session amounted to.
+#[derive(Default)]
+struct Session {
+    totals: Totals,
+    baseline: Option<Baseline>,
+    /// Why the engine ended before the user left.
+    fatal: Option<String>,
+}
+
+struct Screen<'a> {
+    app: App,
+    theme: &'a Theme,
+    engine: Handle,
+    engine_runs: bool,
+    session: Session,
+    terminal: Terminal<FrameBackend<File>>,
+    input: EventStream,
+    esc: EscGuard,
+    signals: Signals,
+    frame: Duration,
+    drawn: Option<Instant>,
+    changed: bool,
+    // Last: the terminal is given back after nothing uses it any more.
+    guard: Guard,
+}
+
+impl<'a> Screen<'a> {
+    fn open(engine: Handle, settings: AppSettings, theme: &'a Theme) -> io::Result<Self> {
+        // The theme decides about colours, NO_COLOR included; crossterm would drop bold and reverse too.
+        crossterm::style::force_color_output(true);
+        let remote = ["SSH_CONNECTION", "SSH_TTY"].iter().any(|name| env::var_os(name).is_some());
+        let signals = Signals::listen()?;
+        let guard = Guard::enter()?;
+        let mut terminal = Terminal::new(FrameBackend::new(unbuffered_stdout()?))?;
+        let size = terminal.size()?;
+        terminal.clear()?;
+        let settings = AppSettings { size: (size.width, size.height), ..settings };
+        Ok(Self {
+            app: App::new(settings, Instant::now()),
+            theme,
+            engine,
+            engine_runs: true,
+            session: Session::default(),
+            terminal,
+            input: EventStream::new(),
+            esc: EscGuard::new(if remote { HOLD_REMOTE } else { HOLD_LOCAL }),
+            signals,
+            frame: if remote { FRAME_REMOTE } else { FRAME },
+            drawn: None,
+            changed: true,
+            guard,
+        })
+    }
+
+    async fn run(&mut self) -> anyhow::Result<Exit> {
+        let mut watch = interval(WATCH);
+        watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let next_draw = self.changed.then(|| self.drawn.map_or_else(Instant::now, |drawn| drawn + self.frame));
+            let exit = select! {
+                biased;
+                signal = self.signals.next() => self.signal(signal)?,
+                () = until(next_draw) => {
+                    self.draw()?;
+                    None
+                }
+                () = until(self.esc.deadline()) => {
+                    let certain = self.esc.expire(Instant::now());
+                    self.input(certain)?
+                }
+                event = self.input.next() => {
+                    let event = event.context("the terminal's input ended")?;
+                    let certain = self.esc.push(event?, Instant::now());
+                    self.input(certain)?
+                }
+                event = self.engine.events.recv(), if self.engine_runs => self.engine(event)?,
+                () = until(self.app.wake_at()) => self.update(Msg::Tick)?,
+                _ = watch.tick() => (!terminal_is_there()).then_some(Exit::HungUp),
+            };
+            if let Some(exit) = exit {
+                return Ok(exit);
+            }
+        }
+    }
+
+    fn input(&mut self, events: Vec<Input>) -> io::Result<Option<Exit>> {
+        for event in events {
+            let msg = match event {
+                Input::Key(key) => Msg::Key(key),
+                Input::Paste(text) => Msg::Paste(text),
+                Input::Resize(columns, rows) => Msg::Resize(columns, rows),
+                Input::FocusGained | Input::FocusLost | Input::Mouse(_) => continue,
+            };
+            if let Some(exit) = self.update(msg)? {
+                return Ok(Some(exit));
+            }
+        }
+        Ok(None)
+    }
+
+    fn engine(&mut self, event: Option<Event>) -> io::Result<Option<Exit>> {
+        let Some(event) = event else {
+            self.engine_runs = false;
+            return Ok(None);
+        };
+        match &event {
+            Event::Round(round) => self.session.totals.add(round),
+            Event::Baseline(baseline) => self.session.baseline = Some(*baseline),
+            Event::Failed(failure) if failure.fatal => self.session.fatal = Some(failure.message.clone()),
+            Event::Failed(_)
+            | Event::Fetch(_)
+            | Event::Loading(_)
+            | Event::Ready(_)
+            | Event::Strategy(_)
+            | Event::Prefill { .. }
+            | Event::Finished(_) => {}
+        }
+        self.update(Msg::Engine(event))
+    }
+
+    fn update(&mut self, msg: Msg) -> io::Result<Option<Exit>> {
+        self.changed = true;
+        for effect in self.app.update(msg, Instant::now()) {
+            match effect {
+                // An engine that has ended has said so in its events.
+                Effect::Engine(command) => drop(self.engine.commands.send(command)),
+                Effect::Quit => return Ok(Some(Exit::Done)),
+                Effect::ClearScreen => self.terminal.clear()?,
+                Effect::Suspend if signals::can_stop() => signals::ask_job_to_stop()?,
+                Effect::Suspend => {}
+            }
+        }
+        Ok(None)
+    }
+
+    fn signal(&mut self, signal: Signal) -> io::Result<Option<Exit>> {
+        match signal {
+            Signal::Interrupt => Ok(Some(Exit::Interrupted)),
+            Signal::Terminate => Ok(Some(Exit::Terminated)),
+            Signal::HangUp => Ok(Some(Exit::HungUp)),
+            Signal::Stop => {
+                if signals::can_stop() {
+                    restore();
+                    signals::stop()?;
+                }
+                Ok(None)
+            }
+            Signal::Continue => {
+                self.guard.enter_again()?;
+                self.terminal.backend_mut().forget();
+                self.terminal.clear()?;
+                let size = self.terminal.size()?;
+                self.update(Msg::Resize(size.width, size.height))
+            }
+        }
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        self.changed = false;
+        self.drawn = Some(Instant::now());
+        if self.guard.is_entered() {
+            self.terminal.draw(|frame| ui::draw(&self.app, self.theme, frame))?;
+        }
+        Ok(())
+    }
+}
+
+/// Waits until `time`; for ever when there is none.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time.into()).await,
+        None => pending().await,
+    }
+}
+
+/// Whether there is still a terminal behind standard output.
+fn terminal_is_there() -> bool {
+    rustix::termios::tcgetattr(io::stdout()).is_ok()
+}

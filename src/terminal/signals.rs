@@ -1,0 +1,77 @@
+//! Signals, as events of the screen's loop; and stopping to come back (Ctrl-Z).
+//!
+//! A suspension is one path: the key sends SIGTSTP to the whole job, the loop receives it, gives the
+//! terminal back and stops; SIGCONT takes the terminal again.
+
+use std::io;
+
+use rustix::process::{Signal as Raw, getpgrp, getpid, getsid, kill_current_process_group, kill_process};
+use tokio::select;
+use tokio::signal::unix::{self, SignalKind};
+
+/// A signal that the screen acts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGINT from outside: raw mode makes Ctrl-C a key.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+    /// SIGHUP: the terminal is gone.
+    HangUp,
+    /// SIGTSTP.
+    Stop,
+    /// SIGCONT.
+    Continue,
+}
+
+/// Listens for all of them.
+pub struct Signals {
+    interrupt: unix::Signal,
+    terminate: unix::Signal,
+    hang_up: unix::Signal,
+    stop: unix::Signal,
+    resume: unix::Signal,
+}
+
+impl Signals {
+    /// Starts listening; from now on none of them ends or stops the process by itself.
+    pub fn listen() -> io::Result<Self> {
+        let on = |signal: Raw| unix::signal(SignalKind::from_raw(signal.as_raw()));
+        Ok(Self {
+            interrupt: on(Raw::INT)?,
+            terminate: on(Raw::TERM)?,
+            hang_up: on(Raw::HUP)?,
+            stop: on(Raw::TSTP)?,
+            resume: on(Raw::CONT)?,
+        })
+    }
+
+    /// The next signal.
+    pub async fn next(&mut self) -> Signal {
+        select! {
+            biased;
+            _ = self.hang_up.recv() => Signal::HangUp,
+            _ = self.terminate.recv() => Signal::Terminate,
+            _ = self.interrupt.recv() => Signal::Interrupt,
+            _ = self.resume.recv() => Signal::Continue,
+            _ = self.stop.recv() => Signal::Stop,
+        }
+    }
+}
+
+/// Whether a shell with job control is there to continue a stopped job. A process whose group leads
+/// the session (`ssh -t host speck chat`) would stop for ever.
+pub fn can_stop() -> bool {
+    getsid(None).is_ok_and(|session| session != getpgrp())
+}
+
+/// Asks the whole job to stop, as Ctrl-Z does outside raw mode: a program that waits for speck (such
+/// as `cargo run`) has to stop too, or the shell would not get the terminal.
+pub fn ask_job_to_stop() -> io::Result<()> {
+    Ok(kill_current_process_group(Raw::TSTP)?)
+}
+
+/// Stops this process until SIGCONT.
+pub fn stop() -> io::Result<()> {
+    Ok(kill_process(getpid(), Raw::STOP)?)
+}

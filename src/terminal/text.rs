@@ -1,0 +1,86 @@
+//! Events as plain text: the answer on standard output, everything else on standard error, and that
+//! only when it is a terminal.
+
+use std::io::{self, IsTerminal, Write};
+
+use crate::clean::clean;
+use crate::engine::protocol::{Event, FinishReason};
+use crate::stats::Stats;
+
+use super::progress::Progress;
+use super::{stdout, summary};
+
+/// Writes answers as they come.
+pub struct TextOut {
+    err_is_terminal: bool,
+    progress: Progress,
+    stats: Stats,
+    in_line: bool,
+}
+
+impl TextOut {
+    /// Writes to the process's standard output and standard error.
+    pub fn new() -> Self {
+        Self {
+            err_is_terminal: io::stderr().is_terminal(),
+            progress: Progress::default(),
+            stats: Stats::default(),
+            in_line: false,
+        }
+    }
+
+    /// Starts counting a new answer.
+    pub fn begin_answer(&mut self) {
+        self.stats.begin_answer();
+    }
+
+    /// Shows `event`. A failure is not shown: it is for the caller to tell.
+    pub fn event(&mut self, event: &Event) -> anyhow::Result<()> {
+        self.progress.show(event);
+        match event {
+            Event::Fetch(_) | Event::Loading(_) | Event::Prefill { .. } | Event::Strategy(_) => {}
+            Event::Ready(ready) => ready.notes.iter().for_each(|note| self.note(note)),
+            Event::Baseline(baseline) => self.stats.set_baseline(*baseline),
+            Event::Round(round) => {
+                self.stats.push(round);
+                let text = round.text();
+                if let Some(last) = text.chars().next_back() {
+                    self.in_line = last != '\n';
+                    stdout::write(&text)?;
+                }
+            }
+            Event::Finished(finished) => {
+                self.end_line()?;
+                match finished.reason {
+                    FinishReason::EndOfTurn | FinishReason::Stopped => {}
+                    FinishReason::MaxTokens => self.note("the token limit is reached (--max-tokens)"),
+                    FinishReason::ContextFull => self.note("the context is full"),
+                }
+                if let Some(line) = summary::line(self.stats.answer(), self.stats.baseline()) {
+                    self.note(&line);
+                }
+            }
+            Event::Failed(_) => self.end_line()?,
+        }
+        Ok(())
+    }
+
+    /// Ends the line of the answer, if one was begun.
+    pub fn end_line(&mut self) -> anyhow::Result<()> {
+        if std::mem::take(&mut self.in_line) { stdout::write("\n") } else { Ok(()) }
+    }
+
+    /// Tells the user something beside the answer.
+    pub fn note(&self, text: &str) {
+        if self.err_is_terminal {
+            // Whoever closed standard error does not want to be told.
+            writeln!(io::stderr(), "{}", clean(text)).ok();
+        }
+    }
+}
+
+impl Default for TextOut {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,299 @@
+//! The screen, driven as a person drives it: the real program in a pseudo-terminal, on the scripted
+//! model, which needs no file. It repeats what it is told.
+
+mod pty;
+
+use std::time::Duration;
+
+use portable_pty::CommandBuilder;
+use rustix::process::Signal;
+
+use pty::{Pty, chat, is_normal};
+
+const ENTER: &str = "\r";
+const ESC: &str = "\x1b";
+const CTRL_C: &str = "\x03";
+const CTRL_D: &str = "\x04";
+const CTRL_T: &str = "\x14";
+const CTRL_Z: &str = "\x1a";
+const SHIFT_TAB: &str = "\x1b[Z";
+
+/// Many words: the answer, which repeats them, takes seconds.
+fn long_text() -> String {
+    (0..400).map(|i| format!("word{i} ")).collect()
+}
+
+fn ready(args: &[&str]) -> Pty {
+    let pty = Pty::chat(args);
+    pty.wait_for("scripted");
+    pty
+}
+
+/// A chat in the middle of a long answer.
+fn streaming(args: &[&str]) -> Pty {
+    let mut pty = ready(args);
+    // Pasted, as a person would.
+    pty.keys(&format!("\x1b[200~{}\x1b[201~", long_text()));
+    pty.wait_for("word399");
+    pty.keys(ENTER);
+    pty.wait_for("You wrote:");
+    pty
+}
+
+#[test]
+fn a_question_is_answered() {
+    let mut pty = ready(&[]);
+    pty.keys("hello there");
+    pty.wait_for("hello there");
+    pty.keys(ENTER);
+    let screen = pty.wait_for("so that there is something to copy");
+    assert!(screen.contains("You wrote:"), "{screen}");
+    pty.wait("the whole answer", |screen| {
+        screen.contents().matches("hello there").count() >= 3
+    });
+    pty.keys(CTRL_D);
+    assert_eq!(pty.exit_code(), 0);
+    pty.assert_restored();
+    let last = pty.wait_for("tok/s");
+    assert!(
+        last.contains("per pass"),
+        "a line of statistics stays: {last}"
+    );
+}
+
+#[test]
+fn the_strategy_is_swapped_in_the_middle_of_an_answer() {
+    let mut pty = streaming(&["--strategy", "plain"]);
+    pty.wait_for("plain");
+    pty.keys(SHIFT_TAB);
+    pty.wait("a pass confirms draft", |screen| {
+        let contents = screen.contents();
+        contents.contains("draft") && !contents.contains("→ draft") && contents.contains("accepted")
+    });
+    pty.keys(ESC);
+    pty.wait_for("stopped");
+}
+
+#[test]
+fn ctrl_c_stops_then_quits_on_the_second_press() {
+    let mut pty = streaming(&[]);
+    pty.keys(CTRL_C);
+    pty.wait_for("stopped");
+    pty.keys(CTRL_C);
+    pty.wait_for("again");
+    pty.keys(CTRL_C);
+    assert_eq!(pty.exit_code(), 0);
+    pty.assert_restored();
+}
+
+#[test]
+fn quit_by_command() {
+    let mut pty = ready(&[]);
+    pty.keys("/quit");
+    pty.wait_for("/quit");
+    pty.keys(ENTER);
+    assert_eq!(pty.exit_code(), 0);
+    pty.assert_restored();
+}
+
+#[test]
+fn resizing_to_anything_and_back() {
+    let mut pty = streaming(&[]);
+    for (columns, rows) in [(40, 12), (1, 1), (2, 1), (1, 40), (300, 2), (100, 30)] {
+        pty.resize(columns, rows);
+        pty.keys(" ");
+        pty.wait("a frame of that size", |screen| {
+            !screen.contents().trim().is_empty() || columns < 3
+        });
+    }
+    pty.wait_for("word");
+    pty.keys(ESC);
+    pty.wait_for("stopped");
+}
+
+#[test]
+fn help_and_panel_come_and_go() {
+    let mut pty = ready(&[]);
+    pty.wait_for("per pass");
+    pty.keys("?");
+    pty.wait_for("Shift-Tab");
+    pty.keys(ESC);
+    pty.wait_gone("new line (also");
+    pty.keys(CTRL_T);
+    pty.wait_gone("per pass");
+    pty.keys(CTRL_T);
+    pty.wait_for("per pass");
+}
+
+/// Over SSH a sequence may be cut after its ESC; that must not stop the answer.
+#[test]
+fn a_cut_arrow_key_is_no_esc() {
+    let mut pty = Pty::chat_with(&[], &[("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")]);
+    pty.wait_for("scripted");
+    pty.keys("first");
+    pty.keys(ESC);
+    pty.keys("[D");
+    pty.keys("X");
+    let screen = pty.wait_for("X");
+    assert!(screen.contains("firsXt"), "{screen}");
+}
+
+#[test]
+fn signals_end_it_with_their_codes_and_the_terminal_restored() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+        let mut pty = streaming(&[]);
+        pty.signal(signal);
+        assert_eq!(pty.exit_code(), code);
+        pty.assert_restored();
+    }
+}
+
+#[test]
+fn suspending_gives_the_terminal_to_the_shell_and_takes_it_again() {
+    let mut shell = CommandBuilder::new("/bin/sh");
+    shell.arg("-i");
+    let mut pty = Pty::start(shell, &[("PS1", "shell> ")]);
+    pty.wait_for("shell>");
+    pty.keys(&format!(
+        "{} chat --target scripted\r",
+        env!("CARGO_BIN_EXE_speck")
+    ));
+    pty.wait("the screen", |screen| {
+        screen.alternate_screen() && screen.contents().contains("scripted")
+    });
+    pty.keys("kept text");
+    pty.wait_for("kept text");
+    pty.keys(CTRL_Z);
+    pty.wait("the shell", |screen| {
+        is_normal(screen) && screen.contents().contains("Stopped")
+    });
+    pty.keys("echo in$((1+1))between\r");
+    pty.wait_for("in2between");
+    pty.keys("fg\r");
+    let screen = pty.wait("the screen again", |screen| {
+        screen.alternate_screen()
+            && screen.bracketed_paste()
+            && screen.contents().contains("kept text")
+    });
+    assert!(screen.contains("scripted"), "{screen}");
+    pty.keys(CTRL_C);
+    pty.wait_gone("kept text");
+    pty.keys(CTRL_D);
+    pty.wait("the shell", is_normal);
+    pty.keys("echo code $?\r");
+    pty.wait_for("code 0");
+}
+
+/// Without a shell that could continue it, stopping would be for ever.
+#[test]
+fn without_job_control_ctrl_z_does_nothing() {
+    let mut pty = ready(&[]);
+    pty.keys(CTRL_Z);
+    pty.signal(Signal::TSTP);
+    pty.keys("still here");
+    pty.wait_for("still here");
+}
+
+#[test]
+fn a_panic_of_the_engine_is_a_message() {
+    let mut pty = ready(&[]);
+    pty.keys("please panic");
+    pty.wait_for("please panic");
+    pty.keys(ENTER);
+    let screen = pty.wait_for("a bug in speck");
+    assert!(!screen.contains("panicked at"), "{screen}");
+    pty.keys("go on");
+    pty.wait_for("go on");
+    pty.keys(ENTER);
+    pty.wait("the next answer", |screen| {
+        screen.contents().matches("go on").count() >= 3
+    });
+    pty.keys(CTRL_D);
+    assert_eq!(pty.exit_code(), 0);
+    pty.assert_restored();
+    assert!(!pty.written().contains("panicked at"));
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_it() {
+    let mut pty = ready(&[]);
+    assert_eq!(pty.take_away(Duration::from_secs(2)), Some(129));
+}
+
+/// Not every terminal that goes away sends SIGHUP.
+#[test]
+fn a_terminal_that_goes_away_without_a_signal_ends_it_too() {
+    let mut command = chat(&[]);
+    command.set_controlling_tty(false);
+    let mut pty = Pty::start(command, &[]);
+    pty.wait_for("scripted");
+    assert_eq!(pty.take_away(Duration::from_secs(2)), Some(129));
+}
+
+#[test]
+fn frames_are_synchronised_and_the_mouse_is_left_alone() {
+    let mut pty = streaming(&[]);
+    pty.keys(ESC);
+    pty.wait_for("stopped");
+    pty.keys(CTRL_D);
+    assert_eq!(pty.exit_code(), 0);
+    pty.assert_restored();
+    let written = pty.written();
+    assert!(written.contains("\x1b[?2026h"));
+    assert!(!written.contains("\x1b[?1000h") && !written.contains("\x1b[?1003h"));
+    assert!(
+        !written.contains("\x1b[>1u"),
+        "xterm does not know the kitty keyboard"
+    );
+    let shown = written.matches("\x1b[?25h").count();
+    assert!(shown < 10, "the caret was shown {shown} times");
+}
+
+#[test]
+fn no_color_is_honoured() {
+    let mut pty = Pty::chat_with(
+        &["--theme", "dark"],
+        &[("NO_COLOR", "1"), ("COLORTERM", "truecolor")],
+    );
+    pty.wait_for("scripted");
+    pty.keys(CTRL_D);
+    assert_eq!(pty.exit_code(), 0);
+    let written = pty.written();
+    for colour in ["38;2;", "38;5;", "48;2;", "48;5;"] {
+        assert!(!written.contains(colour), "{colour} in {written:?}");
+    }
+}
+
+#[test]
+fn the_line_mode_stops_an_answer_and_swaps_the_strategy() {
+    let mut pty = Pty::chat(&["--no-tui"]);
+    pty.wait_for("> ");
+    pty.keys("/mode lookup\r");
+    pty.wait_for("lookup drafts from the next pass on");
+    pty.keys(&format!(
+        "{}\r",
+        (0..300).map(|i| format!("w{i} ")).collect::<String>()
+    ));
+    pty.wait_for("You wrote:");
+    pty.keys(CTRL_C);
+    pty.wait_for("tok/s");
+    pty.keys("/quit\r");
+    assert_eq!(pty.exit_code(), 0);
+    assert!(!pty.written().contains("\x1b[?1049h"), "no screen");
+}
+
+#[test]
+fn a_dumb_terminal_gets_the_line_mode() {
+    let mut pty = Pty::chat_with(&[], &[("TERM", "dumb")]);
+    pty.wait_for("> ");
+    pty.keys(CTRL_C);
+    assert_eq!(pty.exit_code(), 130);
+}
+
+#[test]
+fn an_answer_to_a_terminal_is_clean() {
+    let mut pty = Pty::chat(&["a\x1b]0;title\x07b"]);
+    assert_eq!(pty.exit_code(), 0);
+    let screen = pty.wait_for("tok/s");
+    assert!(screen.contains("a␛]0;title␇b"), "{screen}");
+}

@@ -1,0 +1,242 @@
+//! The real program in a pseudo-terminal, with a terminal emulator that reads what it draws.
+//!
+//! **Tests wait for a condition, with a deadline**, and are woken by output; they never sleep for a
+//! time that they hope is enough.
+
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use rustix::process::{Pid, Signal, kill_process};
+use vt100::{Parser, Screen};
+
+/// Nothing here takes this long, unless it is broken.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// What the emulator has seen.
+struct Seen {
+    parser: Parser,
+    bytes: Vec<u8>,
+}
+
+/// A program in a pseudo-terminal.
+pub struct Pty {
+    child: Box<dyn Child + Send + Sync>,
+    master: Option<Box<dyn MasterPty + Send>>,
+    keyboard: Option<Box<dyn Write + Send>>,
+    seen: Arc<(Mutex<Seen>, Condvar)>,
+    reader: Option<JoinHandle<()>>,
+    let_go: Arc<AtomicBool>,
+    modes_before: String,
+    _home: tempfile::TempDir,
+}
+
+impl Pty {
+    /// `speck chat --target scripted` and `args` on a terminal of 100x30.
+    pub fn chat(args: &[&str]) -> Self {
+        Self::start(chat(args), &[])
+    }
+
+    /// The same with environment variables.
+    pub fn chat_with(args: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::start(chat(args), variables)
+    }
+
+    /// Any program.
+    pub fn start(mut command: CommandBuilder, variables: &[(&str, &str)]) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        command.env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        command.env("HOME", home.path());
+        command.env("TERM", "xterm-256color");
+        for (name, value) in variables {
+            command.env(name, value);
+        }
+        let pair = native_pty_system().openpty(size(100, 30)).unwrap();
+        let modes_before = modes(&*pair.master);
+        let child = pair.slave.spawn_command(command).unwrap();
+        let keyboard = pair.master.take_writer().unwrap();
+        let parser = Parser::new(30, 100, 1000);
+        let seen = Arc::new((
+            Mutex::new(Seen {
+                parser,
+                bytes: Vec::new(),
+            }),
+            Condvar::new(),
+        ));
+        let let_go = Arc::new(AtomicBool::new(false));
+        let mut output = pair.master.try_clone_reader().unwrap();
+        let (into, stop) = (Arc::clone(&seen), Arc::clone(&let_go));
+        let reader = thread::spawn(move || {
+            let mut bytes = [0; 65536];
+            while let Ok(n @ 1..) = output.read(&mut bytes) {
+                let mut seen = into.0.lock().unwrap();
+                seen.parser.process(&bytes[..n]);
+                seen.bytes.extend_from_slice(&bytes[..n]);
+                into.1.notify_all();
+                if stop.load(Ordering::SeqCst) {
+                    return;
+                }
+            }
+        });
+        Self {
+            child,
+            master: Some(pair.master),
+            keyboard: Some(keyboard),
+            seen,
+            reader: Some(reader),
+            let_go,
+            modes_before,
+            _home: home,
+        }
+    }
+
+    /// Types.
+    pub fn keys(&mut self, text: &str) {
+        let keyboard = self.keyboard.as_mut().unwrap();
+        keyboard.write_all(text.as_bytes()).unwrap();
+        keyboard.flush().unwrap();
+    }
+
+    /// Waits until the screen fulfils `condition`; gives the screen's text then.
+    pub fn wait(&self, what: &str, condition: impl Fn(&Screen) -> bool) -> String {
+        let (seen, changed) = &*self.seen;
+        let seen = seen.lock().unwrap();
+        let pending = |seen: &mut Seen| !condition(seen.parser.screen());
+        let (seen, timeout) = changed.wait_timeout_while(seen, DEADLINE, pending).unwrap();
+        let contents = seen.parser.screen().contents();
+        drop(seen);
+        assert!(
+            !timeout.timed_out(),
+            "{what} did not happen; the screen is:\n{contents}"
+        );
+        contents
+    }
+
+    /// Waits until `text` is on the screen.
+    pub fn wait_for(&self, text: &str) -> String {
+        self.wait(&format!("{text:?}"), |screen| {
+            screen.contents().contains(text)
+        })
+    }
+
+    /// Waits until `text` is no more on the screen.
+    pub fn wait_gone(&self, text: &str) -> String {
+        self.wait(&format!("no {text:?}"), |screen| {
+            !screen.contents().contains(text)
+        })
+    }
+
+    /// Everything that was written to the terminal.
+    pub fn written(&self) -> String {
+        String::from_utf8_lossy(&self.seen.0.lock().unwrap().bytes).into_owned()
+    }
+
+    /// Makes the terminal `columns` wide and `rows` high.
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        self.seen
+            .0
+            .lock()
+            .unwrap()
+            .parser
+            .screen_mut()
+            .set_size(rows, columns);
+        self.master
+            .as_ref()
+            .unwrap()
+            .resize(size(columns, rows))
+            .unwrap();
+    }
+
+    /// Sends a signal to the program.
+    pub fn signal(&self, signal: Signal) {
+        let pid = self
+            .child
+            .process_id()
+            .and_then(|pid| Pid::from_raw(pid.cast_signed()));
+        kill_process(pid.unwrap(), signal).unwrap();
+    }
+
+    /// Waits for the end of the program; gives its exit code.
+    pub fn exit_code(&mut self) -> u32 {
+        let status = self.wait_exit(DEADLINE);
+        status.unwrap_or_else(|| {
+            panic!(
+                "it did not end; the screen is:\n{}",
+                self.wait("", |_| true)
+            )
+        })
+    }
+
+    fn wait_exit(&mut self, within: Duration) -> Option<u32> {
+        let deadline = Instant::now() + within;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return Some(status.exit_code());
+            }
+            if Instant::now() >= deadline {
+                return None;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// The terminal must be as it was: checked once the program has ended.
+    pub fn assert_restored(&self) {
+        self.wait("the normal screen", is_normal);
+        assert_eq!(modes(&**self.master.as_ref().unwrap()), self.modes_before);
+        let written = self.written();
+        let count = |text| written.matches(text).count();
+        assert_eq!(
+            count("\x1b[?2026h"),
+            count("\x1b[?2026l").min(count("\x1b[?2026h"))
+        );
+    }
+
+    /// Takes the terminal away; gives the exit code, if the program ends in time.
+    pub fn take_away(&mut self, within: Duration) -> Option<u32> {
+        // The reader has its own handle on the terminal, and lets go when it has read something.
+        self.let_go.store(true, Ordering::SeqCst);
+        self.keys("x");
+        self.reader.take().unwrap().join().unwrap();
+        self.keyboard = None;
+        self.master = None;
+        self.wait_exit(within)
+    }
+}
+
+impl Drop for Pty {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Whether the terminal shows what was there before the program, with its modes.
+pub fn is_normal(screen: &Screen) -> bool {
+    !screen.alternate_screen() && !screen.bracketed_paste() && !screen.hide_cursor()
+}
+
+/// `speck chat --target scripted` and `args`.
+pub fn chat(args: &[&str]) -> CommandBuilder {
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_speck"));
+    command.args(["chat", "--target", "scripted"]);
+    command.args(args);
+    command
+}
+
+fn size(cols: u16, rows: u16) -> PtySize {
+    PtySize {
+        rows,
+        cols,
+        ..PtySize::default()
+    }
+}
+
+/// The line discipline's modes, as text to compare.
+fn modes(master: &dyn MasterPty) -> String {
+    format!("{:?}", master.get_termios().unwrap())
+}
