@@ -11,7 +11,7 @@ use crate::model::load::{DraftChoice, LoadSettings};
 use crate::model::registry::Reference;
 use crate::strategy::{self, LookupRule};
 use crate::terminal::depth;
-use crate::ui::theme::Theme;
+use crate::ui::Theme;
 
 use super::UsageError;
 

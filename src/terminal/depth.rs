@@ -2,7 +2,7 @@
 
 use std::env;
 
-use crate::ui::color::ColorDepth;
+use crate::ui::ColorDepth;
 
 /// The first version of Terminal.app with 24-bit colour: that of macOS 26.
 const TERMINAL_APP_TRUE_COLOR: u32 = 460;

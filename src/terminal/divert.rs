@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 static SAVED: Mutex<Option<OwnedFd>> = Mutex::new(None);
 
 /// Where standard error goes meanwhile: `speck/stderr.log` in the user's state folder.
-pub fn log_path() -> Option<PathBuf> {
+fn log_path() -> Option<PathBuf> {
     let folders = directories::BaseDirs::new()?;
     let folder = folders.state_dir().unwrap_or_else(|| folders.data_local_dir());
     Some(folder.join("speck").join("stderr.log"))

@@ -180,6 +180,12 @@ mod tests {
         Event::Key(KeyEvent::new(code, KeyModifiers::NONE))
     }
 
+    /// The key that crossterm reports for a character.
+    fn typed_key(character: char) -> Event {
+        let shift = if character.is_uppercase() { KeyModifiers::SHIFT } else { KeyModifiers::NONE };
+        modified(KeyCode::Char(character), shift)
+    }
+
     /// Each character as the key crossterm would report; `…` is a pause longer than the hold.
     fn check(input: &str, expect: &[Event]) {
         let mut guard = EscGuard::new(HOLD_LOCAL);
@@ -194,7 +200,7 @@ mod tests {
                 }
                 '\x1b' => got.extend(guard.push(key(KeyCode::Esc), now)),
                 '\r' => got.extend(guard.push(key(KeyCode::Enter), now)),
-                character => got.extend(guard.push(key(KeyCode::Char(character)), now)),
+                character => got.extend(guard.push(typed_key(character), now)),
             }
             now += Duration::from_millis(1);
         }
@@ -209,7 +215,7 @@ mod tests {
     fn a_lone_esc_is_esc_after_the_hold() {
         check(ESC, &[]);
         check("\x1b…", &[key(KeyCode::Esc)]);
-        check("\x1b…[A", &[key(KeyCode::Esc), key(KeyCode::Char('[')), key(KeyCode::Char('A'))]);
+        check("\x1b…[A", &[key(KeyCode::Esc), typed_key('['), typed_key('A')]);
         check("\x1b\x1b…", &[key(KeyCode::Esc), key(KeyCode::Esc)]);
         check("\x1bx", &[key(KeyCode::Esc), key(KeyCode::Char('x'))]);
         check("\x1b\r", &[key(KeyCode::Esc), key(KeyCode::Enter)]);
@@ -230,7 +236,7 @@ mod tests {
     #[test]
     fn unknown_or_endless_sequences_are_what_they_seem() {
         let typed = |text: &str| -> Vec<Event> {
-            let keys = text.chars().map(|c| key(KeyCode::Char(c)));
+            let keys = text.chars().map(typed_key);
             std::iter::once(key(KeyCode::Esc)).chain(keys).collect()
         };
         check("\x1b[9q", &typed("[9q"));

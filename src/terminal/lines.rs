@@ -4,7 +4,7 @@
 //! that starts with `/` acts at once, also in the middle of an answer; from a pipe, each line waits for
 //! the answer before it.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::thread;
 
 use anyhow::{Context, bail};

@@ -14,7 +14,6 @@ use anyhow::Context;
 use crossterm::event::{Event as Input, EventStream};
 use futures_util::StreamExt;
 use ratatui::Terminal;
-use ratatui::backend::Backend;
 use tokio::select;
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
@@ -22,7 +21,7 @@ use crate::app::{App, AppSettings, Effect, Msg};
 use crate::engine::Handle;
 use crate::engine::protocol::{Baseline, Event};
 use crate::stats::Totals;
-use crate::ui::{self, theme::Theme};
+use crate::ui::{self, Theme};
 
 use super::esc::{EscGuard, HOLD_LOCAL, HOLD_REMOTE};
 use super::exit::Exit;
