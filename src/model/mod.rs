@@ -2,6 +2,8 @@
 //!
 //! In come token ids, out go logits. **The cache owns the position: no method takes one.**
 
+pub mod scripted;
+
 use crate::cancel::{Cancel, Cancelled};
 
 /// A token id of a model's vocabulary.
