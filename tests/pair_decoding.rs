@@ -16,7 +16,7 @@ use speck::strategy::{self, LookupRule, Parts};
 
 const GREEDY: &str = include_str!("cases/greedy.json");
 const LOGITS: &str = include_str!("cases/logits.json");
-const PROMPTS: &str = include_str!("cases/prompts.json");
+const PROMPTS: &str = include_str!("cases/questions.json");
 
 fn loaded() -> Loaded {
     let path = std::env::var_os("SPECK_TEST_TARGET").expect("SPECK_TEST_TARGET: see scripts/test.sh");
