@@ -1,3 +1,110 @@
-//! The engine: a thread that owns models, strategy and cache.
+//! The engine: a thread that owns models, strategies and cache. [`protocol`] is all that its front
+//! ends know of it.
+//!
+//! **Whatever happens on the thread becomes an event**: an error, a panic, a stop.
 
+mod baseline;
 pub mod protocol;
+mod worker;
+
+#[cfg(test)]
+mod tests;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::cancel::{Cancel, Cancelled};
+use crate::model::load::{self, LoadSettings, Loaded, Progress};
+use crate::strategy::LookupRule;
+use protocol::{Command, Event, Failure};
+
+/// The name of the engine's thread. A panic on it becomes an event, so hooks need not report it.
+pub const THREAD_NAME: &str = "engine";
+
+/// How to answer.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The strategy to start with, one of [`crate::strategy::names`].
+    pub strategy: &'static str,
+    /// Tokens that the draft model drafts in a round.
+    pub draft_length: usize,
+    /// How prompt lookup finds its match.
+    pub lookup_rule: LookupRule,
+    /// Tokens of an answer at most.
+    pub max_tokens: usize,
+    /// The system prompt, if not the template's own.
+    pub system: Option<String>,
+}
+
+/// A running engine. Dropping `commands` ends it once it has read them; `quit` stops a load or a
+/// download.
+pub struct Handle {
+    /// To the engine.
+    pub commands: mpsc::Sender<Command>,
+    /// From the engine. Closed when it has ended.
+    pub events: UnboundedReceiver<Event>,
+    /// Stops loading.
+    pub quit: Cancel,
+}
+
+/// Starts an engine that loads the models `load` names.
+pub fn start(load: LoadSettings, settings: Settings) -> Handle {
+    start_with(move |cancel, progress| load::load(&load, cancel, progress), settings)
+}
+
+/// Starts an engine with a loader of one's own, which runs on the engine's thread.
+pub fn start_with(
+    load: impl FnOnce(&Cancel, &mut dyn FnMut(Progress)) -> anyhow::Result<Loaded> + Send + 'static,
+    settings: Settings,
+) -> Handle {
+    let (commands, inbox) = mpsc::channel();
+    let (outbox, events) = unbounded_channel();
+    let quit = Cancel::new();
+    let cancel = quit.clone();
+    std::thread::Builder::new()
+        .name(THREAD_NAME.into())
+        .spawn(move || run(load, settings, &inbox, &outbox, &cancel))
+        .expect("the system gives a program a second thread");
+    Handle { commands, events, quit }
+}
+
+fn run(
+    load: impl FnOnce(&Cancel, &mut dyn FnMut(Progress)) -> anyhow::Result<Loaded>,
+    settings: Settings,
+    inbox: &mpsc::Receiver<Command>,
+    outbox: &UnboundedSender<Event>,
+    cancel: &Cancel,
+) {
+    let mut progress = |progress| {
+        let event = match progress {
+            Progress::Fetch(fetch) => Event::Fetch(fetch),
+            Progress::Loading(loading) => Event::Loading(loading),
+        };
+        // A front end that has gone needs no progress.
+        let _ = outbox.send(event);
+    };
+    let worked = catch_unwind(AssertUnwindSafe(|| -> anyhow::Result<()> {
+        let loaded = load(cancel, &mut progress)?;
+        worker::Worker::new(loaded, settings, inbox, outbox)?.work();
+        Ok(())
+    }));
+    let message = match worked {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) if error.is::<Cancelled>() => return,
+        Ok(Err(error)) => format!("{error:#}"),
+        Err(panic) => panic_message(panic.as_ref()),
+    };
+    let _ = outbox.send(Event::Failed(Failure { message, fatal: true }));
+}
+
+/// What a panic said, for people.
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let said = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    format!("a bug in speck: {said}. Please report it")
+}

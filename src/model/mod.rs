@@ -2,6 +2,31 @@
 //!
 //! In come token ids, out go logits. **The cache owns the position: no method takes one.**
 
+pub mod gguf;
+pub mod hyperparameters;
+
+pub mod tokenizer;
+
+pub mod chat_template;
+
+mod attention;
+mod candle_decoder;
+mod kv_cache;
+
+mod demo;
+pub mod scripted;
+
+pub mod fetch;
+pub mod registry;
+
+pub mod device;
+pub mod load;
+pub mod progress;
+
+#[cfg(test)]
+#[path = "../../tests/support/gguf_writer.rs"]
+mod gguf_writer;
+
 use crate::cancel::{Cancel, Cancelled};
 
 /// A token id of a model's vocabulary.
@@ -65,7 +90,10 @@ pub struct Logits {
 impl Logits {
     /// Takes row-major logits; `data.len()` is a multiple of `n_logits`.
     pub fn new(data: Vec<f32>, n_logits: usize) -> Self {
-        assert!(n_logits > 0 && data.len().is_multiple_of(n_logits), "whole rows of logits");
+        assert!(
+            n_logits > 0 && data.len().is_multiple_of(n_logits),
+            "whole rows of logits"
+        );
         Self { data, n_logits }
     }
 

@@ -1,1 +1,105 @@
-//! strategy.
+//! Drafting strategies: guesses at what the target will write next.
+//!
+//! In come the committed tokens, out go drafted tokens. **A strategy never decides what is written**:
+//! the target verifies every guess, so a wrong guess costs time and nothing else. Everything a
+//! strategy knows follows from the committed tokens, so it can be swapped in at any round.
+//!
+//! To add one: a file here, and one entry in [`ALL`].
+
+mod draft_model;
+mod lookup;
+mod plain;
+mod suffix_automaton;
+
+use crate::cancel::Cancel;
+use crate::model::{Model, PassError, Token};
+
+pub use draft_model::DraftModel;
+pub use lookup::{Lookup, LookupRule};
+pub use plain::Plain;
+
+/// Something that guesses the next tokens.
+pub trait Strategy: Send {
+    /// Its name, as in [`ALL`].
+    fn name(&self) -> &'static str;
+
+    /// Called when an answer starts and when the strategy is swapped in: `committed` is what stands,
+    /// and may share any prefix, or none, with what the strategy saw before.
+    fn begin(&mut self, committed: &[Token]);
+
+    /// Guesses at most `limit` tokens that follow `committed`, which is not empty and has only grown
+    /// since `begin`. No guess is a good answer. An error turns this round into plain decoding.
+    fn draft(
+        &mut self,
+        committed: &[Token],
+        limit: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<Token>, PassError>;
+}
+
+/// What strategies are built from.
+pub struct Parts {
+    /// The draft model, or why there is none.
+    pub draft: Result<Box<dyn Model>, String>,
+    /// Tokens that the draft model drafts in a round.
+    pub draft_length: usize,
+    /// How prompt lookup finds its match.
+    pub lookup_rule: LookupRule,
+    /// Tokens that end an answer.
+    pub ends: Vec<Token>,
+}
+
+/// A strategy that can be chosen by name.
+pub struct Entry {
+    /// Its name in the config file, on the command line, in menus and in reports.
+    pub name: &'static str,
+    /// What it drafts from, in a few words.
+    pub summary: &'static str,
+    build: fn(&mut Parts) -> Result<Box<dyn Strategy>, String>,
+}
+
+/// All strategies, in the order a key cycles through them: the one list.
+pub const ALL: &[Entry] = &[
+    Entry { name: plain::NAME, summary: "no drafting: the baseline", build: |_| Ok(Box::new(Plain)) },
+    Entry {
+        name: draft_model::NAME,
+        summary: "a small model drafts",
+        build: |parts| {
+            let model = std::mem::replace(&mut parts.draft, Err("it is in use".into()))?;
+            Ok(Box::new(DraftModel::new(model, parts.draft_length)))
+        },
+    },
+    Entry {
+        name: lookup::NAME,
+        summary: "drafts from the conversation itself",
+        build: |parts| Ok(Box::new(Lookup::new(parts.lookup_rule, parts.ends.clone()))),
+    },
+];
+
+/// The names of all strategies.
+pub fn names() -> impl ExactSizeIterator<Item = &'static str> {
+    ALL.iter().map(|entry| entry.name)
+}
+
+/// The entry of a name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ALL.iter().find(|entry| entry.name == name)
+}
+
+/// Builds every strategy that can run, and says why each other one cannot.
+pub fn build_all(mut parts: Parts) -> (Vec<Box<dyn Strategy>>, Vec<(&'static str, String)>) {
+    let mut built = Vec::new();
+    let mut missing = Vec::new();
+    for entry in ALL {
+        match (entry.build)(&mut parts) {
+            Ok(strategy) => built.push(strategy),
+            Err(why) => missing.push((entry.name, why)),
+        }
+    }
+    (built, missing)
+}
+
+/// Length of the longest common prefix.
+pub fn common_prefix(a: &[Token], b: &[Token]) -> usize {
+    a.iter().zip(b).take_while(|(x, y)| x == y).count()
+}

@@ -1,0 +1,202 @@
+//! The loop, one for every strategy: draft → verify → accept → rollback.
+//!
+//! **Between rounds, after a stop and after an error `target.len() == committed.len() - 1`: the last
+//! token is known but not yet fed.** A worked sequence: committed A B C, cache A B. Draft D E F. One
+//! pass over C D E F gives four rows. Row C picks D (accepted), row D picks E (accepted), row E picks X
+//! (F is rejected). Emitted D E X; committed A B C D E X; cache truncated to A B C D E.
+
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+
+use super::{argmax, verify};
+use crate::cancel::Cancel;
+use crate::model::{Model, PassError, Token};
+use crate::strategy::{Strategy, common_prefix};
+
+/// A target, the tokens committed so far, and the strategies that draft for it.
+///
+/// ```text
+/// decoder.begin(prompt, …)?;
+/// while !round.ended { round = decoder.round(budget, …)?; }    // swap, stop and publish in between
+/// ```
+pub struct Decoder {
+    target: Box<dyn Model>,
+    strategies: Vec<Box<dyn Strategy>>,
+    active: usize,
+    ends: Vec<Token>,
+    committed: Vec<Token>,
+}
+
+/// How a prompt was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefill {
+    /// Tokens that were in the cache already.
+    pub reused: usize,
+    /// Wall time of feeding the others.
+    pub time: Duration,
+}
+
+/// One round, as measured.
+#[derive(Clone, Debug)]
+pub struct Round {
+    /// Who drafted.
+    pub strategy: &'static str,
+    /// The tokens drafted.
+    pub drafted: Vec<Token>,
+    /// How many of them the target judged.
+    pub n_verified: usize,
+    /// How many of them it accepted.
+    pub n_accepted: usize,
+    /// The tokens committed by this round: the accepted ones and the target's own next one.
+    pub emitted: Vec<Token>,
+    /// Whether the last emitted token ends the answer.
+    pub ended: bool,
+    /// Wall time of drafting.
+    pub draft_time: Duration,
+    /// Wall time of the target's pass.
+    pub verify_time: Duration,
+    /// The rest of the round.
+    pub other_time: Duration,
+    /// Why the strategy could not draft, if so.
+    pub draft_error: Option<String>,
+}
+
+impl Decoder {
+    /// A decoder with nothing committed. `strategies` is not empty; the first is active. An answer
+    /// ends after a token of `ends`.
+    pub fn new(target: Box<dyn Model>, strategies: Vec<Box<dyn Strategy>>, ends: Vec<Token>) -> Self {
+        assert!(!strategies.is_empty(), "at least one strategy");
+        Self { target, strategies, active: 0, ends, committed: Vec::new() }
+    }
+
+    /// Prompt and answer so far.
+    pub fn committed(&self) -> &[Token] {
+        &self.committed
+    }
+
+    /// Tokens that prompt and answer may hold together.
+    pub fn capacity(&self) -> usize {
+        self.target.capacity()
+    }
+
+    /// The active strategy's name.
+    pub fn strategy(&self) -> &'static str {
+        self.strategies[self.active].name()
+    }
+
+    /// The names of the strategies, in order.
+    pub fn strategies(&self) -> impl Iterator<Item = &'static str> {
+        self.strategies.iter().map(|strategy| strategy.name())
+    }
+
+    /// Drafts with `name` from the next round on; false when there is no such strategy here.
+    pub fn set_strategy(&mut self, name: &str) -> bool {
+        let found = self.strategies.iter().position(|strategy| strategy.name() == name);
+        if let Some(index) = found.filter(|&index| index != self.active) {
+            self.active = index;
+            self.strategies[index].begin(&self.committed);
+        }
+        found.is_some()
+    }
+
+    /// Starts an answer to `prompt`, which is not empty: keeps what the cache shares with it and feeds
+    /// the rest but its last token. `progress` is told tokens fed and tokens to feed.
+    pub fn begin(
+        &mut self,
+        prompt: &[Token],
+        cancel: &Cancel,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Prefill, PassError> {
+        let Some((_, before)) = prompt.split_last() else {
+            return Err(anyhow!("an empty prompt").into());
+        };
+        if prompt.len() > self.capacity() {
+            let (tokens, capacity) = (prompt.len(), self.capacity());
+            return Err(anyhow!("a prompt of {tokens} tokens in a context of {capacity}").into());
+        }
+        let started = Instant::now();
+        let reused = common_prefix(&self.committed, before).min(self.target.len());
+        self.target.truncate(reused);
+        self.committed = prompt.to_vec();
+        let missing = &before[reused..];
+        progress(0, missing.len());
+        let outcome = self.target.prefill(missing, cancel, &mut |done| progress(done, missing.len()));
+        if outcome.is_err() {
+            self.committed.truncate(self.target.len() + 1);
+        }
+        outcome?;
+        self.strategies[self.active].begin(&self.committed);
+        Ok(Prefill { reused, time: started.elapsed() })
+    }
+
+    /// One round: emits at least one token and at most `budget`, which is at least 1. The context has
+    /// room for one token or more.
+    pub fn round(&mut self, budget: usize, cancel: &Cancel) -> Result<Round, PassError> {
+        cancel.check()?;
+        let started = Instant::now();
+        let fed = self.committed.len() - 1;
+        let room = self.capacity().saturating_sub(self.committed.len());
+        let limit = room.min(budget.saturating_sub(1));
+
+        let strategy = &mut self.strategies[self.active];
+        let (mut drafted, draft_error) = match strategy.draft(&self.committed, limit, cancel) {
+            Ok(drafted) => (drafted, None),
+            Err(PassError::Cancelled(cancelled)) => return Err(cancelled.into()),
+            Err(PassError::Failed(error)) => (Vec::new(), Some(format!("{error:#}"))),
+        };
+        drafted.truncate(limit);
+        let draft_time = started.elapsed();
+
+        let pass_started = Instant::now();
+        let rows: Vec<Token> = self.committed[fed..].iter().chain(&drafted).copied().collect();
+        let logits = self.target.forward(&rows, cancel)?;
+        let verify_time = pass_started.elapsed();
+
+        let verified = verify(
+            &mut self.committed,
+            &drafted,
+            &logits,
+            |row, _| argmax(row),
+            |token| self.ends.contains(&token),
+        );
+        self.target.truncate(self.committed.len() - 1);
+        let Some(verified) = verified else {
+            return Err(anyhow!("the model's logits are not numbers: its file may be damaged").into());
+        };
+
+        Ok(Round {
+            strategy: self.strategies[self.active].name(),
+            drafted,
+            n_verified: verified.n_verified,
+            n_accepted: verified.n_accepted,
+            emitted: self.committed[fed + 1..].to_vec(),
+            ended: verified.ended,
+            draft_time,
+            verify_time,
+            other_time: started.elapsed().saturating_sub(draft_time + verify_time),
+            draft_error,
+        })
+    }
+
+    /// Forgets everything committed, also after a panic in the middle of a pass.
+    pub fn reset(&mut self) {
+        self.target.truncate(0);
+        self.committed.clear();
+    }
+
+    /// Wall time of one plain pass over the last committed token: what a token costs without drafting
+    /// at this context. Leaves everything as it was; `None` when the context is full.
+    pub fn time_plain(&mut self, cancel: &Cancel) -> Result<Option<Duration>, PassError> {
+        let last = self.committed.last().copied().unwrap_or(0);
+        let fed = self.target.len();
+        if fed >= self.target.capacity() {
+            return Ok(None);
+        }
+        let started = Instant::now();
+        let logits = self.target.forward(&[last], cancel);
+        self.target.truncate(fed);
+        std::hint::black_box(argmax(logits?.row(0)));
+        Ok(Some(started.elapsed()))
+    }
+}

@@ -1,0 +1,228 @@
+//! The engine with the scripted pair: what its front ends are told, in which order.
+
+use super::protocol::*;
+use super::*;
+use crate::model::device::DeviceChoice;
+use crate::model::load::DraftChoice;
+use crate::model::registry::Reference;
+
+fn settings(strategy: &'static str) -> Settings {
+    Settings {
+        strategy,
+        draft_length: 4,
+        lookup_rule: LookupRule::Longest,
+        max_tokens: 400,
+        system: None,
+    }
+}
+
+fn scripted(context: usize) -> LoadSettings {
+    LoadSettings {
+        target: Reference::Scripted,
+        draft: DraftChoice::Auto,
+        context,
+        device: DeviceChoice::Cpu,
+        offline: true,
+    }
+}
+
+/// An engine and what it has said.
+struct Session {
+    handle: Handle,
+}
+
+/// What one message brought.
+#[derive(Default)]
+struct Answer {
+    text: String,
+    rounds: Vec<Round>,
+    strategies: Vec<&'static str>,
+    end: Option<Result<Finished, Failure>>,
+}
+
+impl Session {
+    fn start(strategy: &'static str, context: usize) -> (Self, Ready) {
+        let mut session = Self { handle: start(scripted(context), settings(strategy)) };
+        let ready = session.until(|event| match event {
+            Event::Ready(ready) => Some(ready),
+            _ => None,
+        });
+        (session, ready)
+    }
+
+    fn until<T>(&mut self, mut found: impl FnMut(Event) -> Option<T>) -> T {
+        loop {
+            let event = self.handle.events.blocking_recv().expect("the engine runs");
+            if let Some(found) = found(event) {
+                return found;
+            }
+        }
+    }
+
+    fn tell(&self, command: Command) {
+        self.handle.commands.send(command).expect("the engine runs");
+    }
+
+    /// Sends `text`; `during(rounds so far, cancel)` may act after each round.
+    fn ask(&mut self, text: &str, mut during: impl FnMut(&Self, usize, &Cancel)) -> Answer {
+        let cancel = Cancel::new();
+        self.tell(Command::Send { text: text.into(), cancel: cancel.clone() });
+        let mut answer = Answer::default();
+        while answer.end.is_none() {
+            match self.handle.events.blocking_recv().expect("the engine runs") {
+                Event::Round(round) => {
+                    answer.text += &round.text();
+                    answer.rounds.push(round);
+                    during(self, answer.rounds.len(), &cancel);
+                }
+                Event::Strategy(name) => answer.strategies.push(name),
+                Event::Finished(finished) => answer.end = Some(Ok(finished)),
+                Event::Failed(failure) => answer.end = Some(Err(failure)),
+                Event::Prefill { .. } | Event::Baseline(_) => {}
+                event => panic!("unexpected {event:?}"),
+            }
+        }
+        answer
+    }
+}
+
+impl Answer {
+    fn finished(&self) -> &Finished {
+        self.end.as_ref().unwrap().as_ref().unwrap()
+    }
+
+    fn failure(&self) -> &Failure {
+        self.end.as_ref().unwrap().as_ref().unwrap_err()
+    }
+}
+
+const QUESTION: &str = "one two three four five six seven eight";
+
+#[test]
+fn every_strategy_writes_the_same_and_is_named() {
+    let mut texts = Vec::new();
+    for name in crate::strategy::names() {
+        let (mut session, ready) = Session::start(name, 0);
+        assert_eq!(ready.strategy, name);
+        assert!(ready.notes[0].contains("fake"));
+        let answer = session.ask(QUESTION, |_, _, _| {});
+        assert_eq!(answer.finished().reason, FinishReason::EndOfTurn);
+        let emitted: usize = answer.rounds.iter().map(|round| round.n_emitted).sum();
+        assert_eq!(emitted, answer.finished().answer_tokens);
+        assert!(answer.rounds.iter().all(|round| round.strategy == name && round.note.is_none()));
+        let used = answer.finished().prompt_tokens + emitted;
+        assert_eq!(answer.rounds.last().unwrap().context_used, used);
+        texts.push(answer.text);
+    }
+    assert!(texts[0].ends_with(QUESTION) && texts[0].contains("Once more"), "{}", texts[0]);
+    assert!(texts.iter().all(|text| text == &texts[0]));
+}
+
+#[test]
+fn a_swap_in_the_middle_takes_effect_at_the_next_round() {
+    let (mut session, _) = Session::start("plain", 0);
+    let answer = session.ask(QUESTION, |session, rounds, _| {
+        if rounds == 3 {
+            session.tell(Command::SetStrategy("draft"));
+        }
+    });
+    assert_eq!(answer.strategies, ["draft"]);
+    let names: Vec<_> = answer.rounds.iter().map(|round| round.strategy).collect();
+    assert_eq!((names[0], *names.last().unwrap()), ("plain", "draft"));
+    assert!(names.is_sorted_by(|a, b| a >= b), "{names:?}");
+    assert!(answer.rounds.iter().any(|round| round.n_accepted > 0));
+}
+
+#[test]
+fn a_stop_keeps_what_is_there_and_the_next_turn_reuses_it() {
+    let (mut session, _) = Session::start("plain", 0);
+    let stopped = session.ask(QUESTION, |_, rounds, cancel| {
+        if rounds == 5 {
+            cancel.cancel();
+        }
+    });
+    assert_eq!(stopped.finished().reason, FinishReason::Stopped);
+    assert!(stopped.finished().answer_tokens >= 5);
+    let next = session.ask("again", |_, _, _| {});
+    assert!(next.finished().reused_tokens > stopped.finished().prompt_tokens);
+    assert!(next.text.ends_with("again"));
+}
+
+#[test]
+fn a_reset_forgets_the_conversation() {
+    let (mut session, _) = Session::start("plain", 0);
+    let first = session.ask("hello", |_, _, _| {});
+    session.tell(Command::Reset);
+    let second = session.ask("hello", |_, _, _| {});
+    assert_eq!(first.finished().prompt_tokens, second.finished().prompt_tokens);
+    assert_eq!(second.finished().reused_tokens, 0);
+}
+
+#[test]
+fn a_failure_or_a_panic_ends_the_answer_only() {
+    for (text, expect) in [("please fail", "told to fail"), ("please panic", "a bug in speck")] {
+        let (mut session, _) = Session::start("draft", 0);
+        let failed = session.ask(text, |_, _, _| {});
+        assert!(failed.failure().message.contains(expect), "{}", failed.failure().message);
+        assert!(!failed.failure().fatal);
+        let next = session.ask("hello", |_, _, _| {});
+        assert!(next.text.ends_with("hello"));
+    }
+}
+
+#[test]
+fn a_prompt_that_does_not_fit_is_refused_with_what_to_do() {
+    let (mut session, _) = Session::start("plain", 128);
+    let refused = session.ask(&"word ".repeat(200), |_, _, _| {});
+    assert!(refused.failure().message.contains("--context"), "{}", refused.failure().message);
+    assert!(!refused.failure().fatal);
+    assert!(session.ask("hi", |_, _, _| {}).text.ends_with("hi"));
+}
+
+#[test]
+fn an_answer_ends_with_the_context() {
+    let (mut session, ready) = Session::start("draft", 64);
+    let answer = session.ask(QUESTION, |_, _, _| {});
+    assert_eq!(answer.finished().reason, FinishReason::ContextFull);
+    assert_eq!(answer.rounds.last().unwrap().context_used, ready.context_limit);
+}
+
+#[test]
+fn plain_decoding_is_timed_when_idle() {
+    let (mut session, _) = Session::start("plain", 0);
+    let baseline = session.until(|event| match event {
+        Event::Baseline(baseline) => Some(baseline),
+        _ => None,
+    });
+    assert!(baseline.per_token >= std::time::Duration::from_millis(20));
+    assert_eq!(baseline.context, 0);
+}
+
+#[test]
+fn failing_to_load_is_fatal_and_said() {
+    let check = |load: fn() -> anyhow::Result<Loaded>, expect: &str| {
+        let mut handle = start_with(move |_, _| load(), settings("plain"));
+        match handle.events.blocking_recv() {
+            Some(Event::Failed(Failure { message, fatal: true })) => {
+                assert!(message.contains(expect), "{message}");
+            }
+            event => panic!("{event:?}"),
+        }
+        assert!(handle.events.blocking_recv().is_none());
+    };
+    check(|| Err(anyhow::anyhow!("no such model")), "no such model");
+    check(|| panic!("oh no"), "oh no");
+}
+
+#[test]
+fn quitting_while_loading_ends_without_a_word() {
+    let mut handle = start_with(
+        |cancel, _| loop {
+            cancel.check()?;
+            std::thread::yield_now();
+        },
+        settings("plain"),
+    );
+    handle.quit.cancel();
+    assert!(handle.events.blocking_recv().is_none());
+}

@@ -1,0 +1,299 @@
+//! What the engine's thread does: one command after the other, and rounds until an answer ends.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+
+use anyhow::{Context as _, Result, bail};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::baseline::{IDLE_PASSES, Meter};
+use super::protocol::{
+    Command, Event, Failure, FinishReason, Finished, Piece, Ready, Round, StrategyInfo,
+};
+use super::{Settings, panic_message};
+use crate::cancel::Cancel;
+use crate::decoding::{self, Decoder};
+use crate::model::PassError;
+use crate::model::chat_template::{ChatTemplate, Message, Role};
+use crate::model::load::Loaded;
+use crate::model::tokenizer::{TextStream, Tokenizer};
+use crate::strategy::{self, Parts};
+
+/// The least room for an answer that a prompt must leave.
+const LEAST_ANSWER: usize = 16;
+
+pub(super) struct Worker<'a> {
+    decoder: Decoder,
+    tokenizer: Arc<Tokenizer>,
+    template: ChatTemplate,
+    max_tokens: usize,
+    /// The system prompt, if any, then turns of user and assistant.
+    conversation: Vec<Message>,
+    meter: Meter,
+    /// Whether plain decoding is still to be timed at this context.
+    meter_due: bool,
+    inbox: &'a Receiver<Command>,
+    /// Commands that came during an answer and wait for its end.
+    waiting: Vec<Command>,
+    outbox: &'a UnboundedSender<Event>,
+}
+
+impl<'a> Worker<'a> {
+    /// Builds the strategies and reports what there is.
+    pub fn new(
+        loaded: Loaded,
+        settings: Settings,
+        inbox: &'a Receiver<Command>,
+        outbox: &'a UnboundedSender<Event>,
+    ) -> Result<Self> {
+        let target_name = loaded.target.name().to_owned();
+        let draft_name = loaded.draft.as_ref().ok().map(|draft| draft.name().to_owned());
+        let ends = loaded.tokenizer.end_of_turn().to_vec();
+        let (strategies, missing) = strategy::build_all(Parts {
+            draft: loaded.draft,
+            draft_length: settings.draft_length,
+            lookup_rule: settings.lookup_rule,
+            ends: ends.clone(),
+        });
+        let mut notes = loaded.notes;
+        notes.extend(missing.iter().map(|(name, why)| format!("{name} cannot run: {why}")));
+        let mut decoder = Decoder::new(loaded.target, strategies, ends);
+        if !decoder.set_strategy(settings.strategy) {
+            notes.push(format!("drafting with {} instead of {}", decoder.strategy(), settings.strategy));
+        }
+        let worker = Self {
+            tokenizer: loaded.tokenizer,
+            template: loaded.template,
+            max_tokens: settings.max_tokens,
+            conversation: settings
+                .system
+                .map(|content| Message { role: Role::System, content })
+                .into_iter()
+                .collect(),
+            meter: Meter::default(),
+            meter_due: true,
+            inbox,
+            waiting: Vec::new(),
+            outbox,
+            decoder,
+        };
+        worker.tell(Event::Ready(Ready {
+            target: target_name,
+            draft: draft_name,
+            device: loaded.device,
+            context_limit: worker.decoder.capacity(),
+            strategies: worker
+                .decoder
+                .strategies()
+                .filter_map(strategy::find)
+                .map(|entry| StrategyInfo { name: entry.name, summary: entry.summary })
+                .collect(),
+            strategy: worker.decoder.strategy(),
+            notes,
+        }));
+        Ok(worker)
+    }
+
+    /// Obeys commands until there is nobody left to give any.
+    pub fn work(&mut self) {
+        while let Some(command) = self.next_command() {
+            match command {
+                Command::Send { text, cancel } => self.send(text, &cancel),
+                Command::SetStrategy(name) => self.set_strategy(name),
+                Command::Reset => self.reset(),
+            }
+        }
+    }
+
+    /// The next command; while none is there, plain decoding is timed pass by pass if that is due.
+    fn next_command(&mut self) -> Option<Command> {
+        if !self.waiting.is_empty() {
+            return Some(self.waiting.remove(0));
+        }
+        while self.meter_due {
+            match self.inbox.try_recv() {
+                Ok(command) => return Some(command),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => self.time_plain_pass(),
+            }
+        }
+        self.inbox.recv().ok()
+    }
+
+    fn time_plain_pass(&mut self) {
+        let timed = catch_unwind(AssertUnwindSafe(|| self.decoder.time_plain(&Cancel::new())));
+        match timed {
+            Ok(Ok(Some(time))) => self.meter.push(time),
+            Ok(Ok(None) | Err(_)) | Err(_) => {
+                self.meter_due = false;
+                return;
+            }
+        }
+        // The first pass after a pause warms up.
+        if self.meter.len() > IDLE_PASSES {
+            self.meter_due = false;
+            let context = self.decoder.committed().len();
+            if let Some(baseline) = self.meter.report(context) {
+                self.tell(Event::Baseline(baseline));
+            }
+        }
+    }
+
+    fn send(&mut self, text: String, cancel: &Cancel) {
+        self.conversation.push(Message { role: Role::User, content: text });
+        let turn = self.conversation.len();
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.answer(cancel)));
+        let event = match outcome {
+            Ok(Ok((finished, answer))) => {
+                if finished.answer_tokens == 0 {
+                    self.conversation.truncate(turn - 1);
+                } else {
+                    self.conversation.push(Message { role: Role::Assistant, content: answer });
+                }
+                self.meter.restart();
+                self.meter_due = true;
+                Event::Finished(finished)
+            }
+            Ok(Err(error)) => {
+                self.conversation.truncate(turn - 1);
+                Event::Failed(Failure { message: format!("{error:#}"), fatal: false })
+            }
+            Err(panic) => {
+                self.conversation.truncate(turn - 1);
+                self.decoder.reset();
+                let message = panic_message(panic.as_ref());
+                Event::Failed(Failure { message, fatal: false })
+            }
+        };
+        self.tell(event);
+    }
+
+    /// Answers the last message of the conversation: how it ended, and the text.
+    fn answer(&mut self, cancel: &Cancel) -> Result<(Finished, String)> {
+        let prompt = self.template.prompt(&self.conversation, &self.tokenizer)?;
+        let capacity = self.decoder.capacity();
+        if prompt.len() + LEAST_ANSWER > capacity {
+            bail!(
+                "the conversation has {} tokens and the context holds {capacity}, with {LEAST_ANSWER} \
+                 kept for the answer: shorten the message, start anew with /new, or raise --context",
+                prompt.len()
+            );
+        }
+        let outbox = self.outbox;
+        let prefill = self.decoder.begin(&prompt, cancel, &mut |done, total| {
+            let _ = outbox.send(Event::Prefill { done, total });
+        });
+        let mut finished = Finished {
+            reason: FinishReason::Stopped,
+            prompt_tokens: prompt.len(),
+            reused_tokens: 0,
+            prefill_time: std::time::Duration::ZERO,
+            answer_tokens: 0,
+        };
+        match prefill {
+            Ok(prefill) => {
+                finished.reused_tokens = prefill.reused;
+                finished.prefill_time = prefill.time;
+            }
+            Err(PassError::Cancelled(_)) => return Ok((finished, String::new())),
+            Err(PassError::Failed(error)) => return Err(error).context("reading the prompt failed"),
+        }
+
+        self.meter.restart();
+        let mut stream = TextStream::new();
+        let mut answer = String::new();
+        finished.reason = loop {
+            self.obey_between_rounds();
+            let room = capacity - self.decoder.committed().len();
+            let budget = room.min(self.max_tokens - finished.answer_tokens);
+            if budget == 0 {
+                break if room == 0 { FinishReason::ContextFull } else { FinishReason::MaxTokens };
+            }
+            let round = match self.decoder.round(budget, cancel) {
+                Ok(round) => round,
+                Err(PassError::Cancelled(_)) => break FinishReason::Stopped,
+                Err(PassError::Failed(error)) => return Err(error).context("the answer broke off"),
+            };
+            self.meter_round(&round, finished.answer_tokens == 0);
+            finished.answer_tokens += round.emitted.len();
+            let ended = round.ended;
+            let published = self.publish(round, &mut stream);
+            answer += &published.text();
+            self.tell(Event::Round(published));
+            if ended {
+                break FinishReason::EndOfTurn;
+            }
+        };
+        Ok((finished, answer))
+    }
+
+    /// Swaps strategies now; anything else waits for the end of the answer.
+    fn obey_between_rounds(&mut self) {
+        while let Ok(command) = self.inbox.try_recv() {
+            match command {
+                Command::SetStrategy(name) => self.set_strategy(name),
+                Command::Send { .. } | Command::Reset => self.waiting.push(command),
+            }
+        }
+    }
+
+    fn set_strategy(&mut self, name: &'static str) {
+        if self.decoder.set_strategy(name) {
+            self.tell(Event::Strategy(name));
+        } else {
+            let message = format!("the strategy {name} cannot run here");
+            self.tell(Event::Failed(Failure { message, fatal: false }));
+        }
+    }
+
+    fn reset(&mut self) {
+        self.conversation.retain(|message| message.role == Role::System);
+        self.decoder.reset();
+    }
+
+    /// A round without a draft is a timing of plain decoding; an answer's first pass is not typical.
+    fn meter_round(&mut self, round: &decoding::Round, first: bool) {
+        if first || !round.drafted.is_empty() {
+            return;
+        }
+        self.meter.push(round.verify_time + round.other_time);
+        if let Some(baseline) = self.meter.report_due(self.decoder.committed().len()) {
+            self.tell(Event::Baseline(baseline));
+        }
+    }
+
+    fn publish(&self, round: decoding::Round, stream: &mut TextStream) -> Round {
+        let mut pieces: Vec<Piece> = round
+            .emitted
+            .iter()
+            .enumerate()
+            .map(|(i, &token)| Piece {
+                text: stream.push(self.tokenizer.bytes(token)),
+                drafted: i < round.n_accepted,
+            })
+            .collect();
+        if round.ended {
+            pieces.push(Piece { text: stream.finish(), drafted: false });
+        }
+        pieces.retain(|piece| !piece.text.is_empty());
+        Round {
+            strategy: round.strategy,
+            n_drafted: round.drafted.len(),
+            n_verified: round.n_verified,
+            n_accepted: round.n_accepted,
+            n_emitted: round.emitted.len(),
+            draft_time: round.draft_time,
+            verify_time: round.verify_time,
+            other_time: round.other_time,
+            pieces,
+            context_used: self.decoder.committed().len(),
+            note: round.draft_error,
+        }
+    }
+
+    fn tell(&self, event: Event) {
+        // A front end that has gone needs no news: the closed inbox ends the work.
+        let _ = self.outbox.send(event);
+    }
+}

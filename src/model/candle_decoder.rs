@@ -1,0 +1,325 @@
+//! A llama-like decoder on candle tensors: Metal, and the reference on the CPU.
+//!
+//! Written here because the models of candle-transformers return only the last row's logits and hide
+//! a cache that cannot be cut. Architectures: `llama` (interleaved `RoPE`, as converted files have it)
+//! and `qwen2` (half-split `RoPE`, biases on q, k and v).
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use candle_core::quantized::ggml_file::qtensor_from_ggml;
+use candle_core::quantized::{QMatMul, QTensor};
+use candle_core::{Device, Module, Tensor};
+use candle_nn::ops::{rms_norm, silu};
+use candle_nn::rotary_emb::{rope, rope_i};
+
+use super::attention::{attend, causal_mask};
+use super::gguf::GgufFile;
+use super::hyperparameters::{Architecture, Hyperparameters};
+use super::kv_cache::KvCache;
+use super::{Logits, Model, PassError, Token};
+use crate::cancel::Cancel;
+
+/// Tokens of one prefill chunk: the steps of progress.
+const CHUNK: usize = 32;
+
+/// Rows up to which Metal multiplies row by row: its matrix kernel works on tiles of 32 rows and costs
+/// as much for 2 as for 32, while k rows through the vector kernel cost less than that up to about here.
+const METAL_VECTOR_ROWS: usize = 6;
+
+/// The decoder with its weights and its cache.
+pub struct CandleDecoder {
+    name: String,
+    hyper: Hyperparameters,
+    device: Device,
+    embedding: Arc<QTensor>,
+    layers: Vec<Layer>,
+    norm: Tensor,
+    head: QMatMul,
+    n_logits: usize,
+    cos: Tensor,
+    sin: Tensor,
+    cache: KvCache,
+}
+
+struct Layer {
+    attention_norm: Tensor,
+    q: Linear,
+    k: Linear,
+    v: Linear,
+    output: Linear,
+    feed_forward_norm: Tensor,
+    gate: Linear,
+    up: Linear,
+    down: Linear,
+}
+
+/// A matrix `(outputs, inputs)` and sometimes a bias.
+struct Linear {
+    weight: QMatMul,
+    bias: Option<Tensor>,
+}
+
+impl Linear {
+    /// `(rows, inputs)` → `(rows, outputs)`.
+    fn forward(&self, x: &Tensor) -> candle_core::Result<Tensor> {
+        let y = multiply(&self.weight, x)?;
+        match &self.bias {
+            Some(bias) => y.broadcast_add(bias),
+            None => Ok(y),
+        }
+    }
+}
+
+/// `x · weightᵀ`, `(rows, inputs)` → `(rows, outputs)`, by the kernel that suits the number of rows.
+fn multiply(weight: &QMatMul, x: &Tensor) -> candle_core::Result<Tensor> {
+    let rows = x.dim(0)?;
+    if x.device().is_metal() && (2..=METAL_VECTOR_ROWS).contains(&rows) {
+        return weight.forward(&x.unsqueeze(1)?)?.squeeze(1);
+    }
+    weight.forward(x)
+}
+
+impl CandleDecoder {
+    /// Reads the weights of `file` onto `device`, with a cache for `capacity` tokens. `progress` is
+    /// told the bytes read so far.
+    pub fn load(
+        file: &GgufFile,
+        capacity: usize,
+        device: &Device,
+        cancel: &Cancel,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Self> {
+        let hyper = Hyperparameters::from_gguf(file)?;
+        let mut weights = Weights { file, device, cancel, progress, read: 0 };
+        let (hidden, inner) = (hyper.hidden, hyper.feed_forward);
+        let (q_size, kv_size) = (hyper.n_heads * hyper.head_dim, hyper.n_kv_heads * hyper.head_dim);
+
+        let embedding = Arc::new(weights.tensor("token_embd.weight", &[hyper.vocab, hidden])?);
+        let mut layers = Vec::with_capacity(hyper.n_layers);
+        for i in 0..hyper.n_layers {
+            let name = |part: &str| format!("blk.{i}.{part}");
+            layers.push(Layer {
+                attention_norm: weights.vector(&name("attn_norm.weight"), hidden)?,
+                q: weights.linear(&name("attn_q"), q_size, hidden)?,
+                k: weights.linear(&name("attn_k"), kv_size, hidden)?,
+                v: weights.linear(&name("attn_v"), kv_size, hidden)?,
+                output: weights.linear(&name("attn_output"), hidden, q_size)?,
+                feed_forward_norm: weights.vector(&name("ffn_norm.weight"), hidden)?,
+                gate: weights.linear(&name("ffn_gate"), inner, hidden)?,
+                up: weights.linear(&name("ffn_up"), inner, hidden)?,
+                down: weights.linear(&name("ffn_down"), hidden, inner)?,
+            });
+        }
+        let norm = weights.vector("output_norm.weight", hidden)?;
+        let (head, n_logits) = match file.tensor("output.weight") {
+            Some(info) => {
+                let rows = info.shape[0];
+                ensure!(
+                    (1..=hyper.vocab).contains(&rows),
+                    "output.weight has {rows} rows for a vocabulary of {}",
+                    hyper.vocab
+                );
+                (Arc::new(weights.tensor("output.weight", &[rows, hidden])?), rows)
+            }
+            None => (Arc::clone(&embedding), hyper.vocab),
+        };
+        let factors = match file.tensor("rope_freqs.weight") {
+            Some(_) => Some(weights.vector("rope_freqs.weight", hyper.head_dim / 2)?.to_vec1()?),
+            None => None,
+        };
+        let (cos, sin) = rotations(&hyper, factors.as_deref(), capacity, device)?;
+        let cache = KvCache::new(hyper.n_layers, hyper.n_kv_heads, hyper.head_dim, capacity, device)?;
+        Ok(Self {
+            name: file.str("general.name")?.unwrap_or("unnamed model").to_owned(),
+            hyper,
+            device: device.clone(),
+            embedding,
+            layers,
+            norm,
+            head: QMatMul::from_arc(head)?,
+            n_logits,
+            cos,
+            sin,
+            cache,
+        })
+    }
+
+    /// Bytes that the weights of `file` and a cache for `capacity` tokens take.
+    pub fn memory(file: &GgufFile, hyper: &Hyperparameters, capacity: usize) -> u64 {
+        file.weight_bytes()
+            + KvCache::bytes(hyper.n_layers, hyper.n_kv_heads, hyper.head_dim, capacity)
+    }
+
+    /// Feeds `tokens` through the layers: `(n, hidden)` before the final norm. `Break` on cancel.
+    fn hidden(
+        &mut self,
+        tokens: &[Token],
+        cancel: &Cancel,
+    ) -> candle_core::Result<ControlFlow<(), Tensor>> {
+        let (n, start) = (tokens.len(), self.cache.len());
+        let epsilon = self.hyper.rms_epsilon;
+        let cos = self.cos.narrow(0, start, n)?;
+        let sin = self.sin.narrow(0, start, n)?;
+        let mask = causal_mask(start, n, &self.device)?;
+        let rotate = |x: &Tensor| {
+            let x = x.unsqueeze(0)?.contiguous()?;
+            match self.hyper.architecture {
+                Architecture::Llama => rope_i(&x, &cos, &sin)?.squeeze(0),
+                Architecture::Qwen2 => rope(&x, &cos, &sin)?.squeeze(0),
+            }
+        };
+        // (n, heads × head size) → (heads, n, head size)
+        let by_head = |x: &Tensor, heads: usize| {
+            x.reshape((n, heads, self.hyper.head_dim))?.transpose(0, 1)?.contiguous()
+        };
+
+        let ids = Tensor::new(tokens, &self.device)?;
+        let mut x = self.embedding.embedding(&ids)?;
+        for (i, layer) in self.layers.iter().enumerate() {
+            if cancel.is_cancelled() {
+                return Ok(ControlFlow::Break(()));
+            }
+            let h = rms_norm(&x, &layer.attention_norm, epsilon)?;
+            let q = rotate(&by_head(&layer.q.forward(&h)?, self.hyper.n_heads)?)?;
+            let k = rotate(&by_head(&layer.k.forward(&h)?, self.hyper.n_kv_heads)?)?;
+            let v = by_head(&layer.v.forward(&h)?, self.hyper.n_kv_heads)?;
+            let (k, v) = self.cache.write(i, &k, &v)?;
+            let attended = attend(&q, &k, &v, mask.as_ref())?;
+            x = (x + layer.output.forward(&attended)?)?;
+            let h = rms_norm(&x, &layer.feed_forward_norm, epsilon)?;
+            let inner = (silu(&layer.gate.forward(&h)?)? * layer.up.forward(&h)?)?;
+            x = (x + layer.down.forward(&inner)?)?;
+        }
+        self.cache.advance(n);
+        Ok(ControlFlow::Continue(x))
+    }
+
+    fn pass(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Tensor, PassError> {
+        let capacity = self.cache.capacity();
+        if self.cache.len() + tokens.len() > capacity {
+            return Err(anyhow!("the context of {capacity} tokens is full").into());
+        }
+        match self.hidden(tokens, cancel).context("a pass of the model failed")? {
+            ControlFlow::Continue(x) => Ok(x),
+            ControlFlow::Break(()) => Err(crate::cancel::Cancelled.into()),
+        }
+    }
+
+    fn logits(&self, x: &Tensor) -> Result<Logits> {
+        let x = rms_norm(x, &self.norm, self.hyper.rms_epsilon)?;
+        let rows = multiply(&self.head, &x)?.flatten_all()?.to_vec1()?;
+        Ok(Logits::new(rows, self.n_logits))
+    }
+}
+
+impl Model for CandleDecoder {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn n_logits(&self) -> usize {
+        self.n_logits
+    }
+
+    fn capacity(&self) -> usize {
+        self.cache.capacity()
+    }
+
+    fn len(&self) -> usize {
+        self.cache.len()
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.cache.truncate(len);
+    }
+
+    fn prefill(
+        &mut self,
+        tokens: &[Token],
+        cancel: &Cancel,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<(), PassError> {
+        let mut done = 0;
+        for chunk in tokens.chunks(CHUNK) {
+            self.pass(chunk, cancel)?;
+            done += chunk.len();
+            progress(done);
+        }
+        Ok(())
+    }
+
+    fn forward(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Logits, PassError> {
+        let before = self.cache.len();
+        let x = self.pass(tokens, cancel)?;
+        self.logits(&x).map_err(|error| {
+            self.cache.truncate(before);
+            error.into()
+        })
+    }
+}
+
+/// Cosines and sines of the rotary embedding (Su et al. 2021, arXiv 2104.09864), `(capacity, head
+/// size / 2)` each. `factors` divide the frequencies (Llama 3's scaling, stored in its files).
+fn rotations(
+    hyper: &Hyperparameters,
+    factors: Option<&[f32]>,
+    capacity: usize,
+    device: &Device,
+) -> Result<(Tensor, Tensor)> {
+    let half = hyper.head_dim / 2;
+    let frequencies: Vec<f32> = (0..half)
+        .map(|i| {
+            let exponent = 2.0 * i as f32 / hyper.head_dim as f32;
+            hyper.rope_base.powf(-exponent) / factors.map_or(1.0, |factors| factors[i])
+        })
+        .collect();
+    let frequencies = Tensor::from_vec(frequencies, (1, half), device)?;
+    let positions: Vec<f32> = (0..capacity).map(|position| position as f32).collect();
+    let angles = Tensor::from_vec(positions, (capacity, 1), device)?.matmul(&frequencies)?;
+    Ok((angles.cos()?, angles.sin()?))
+}
+
+/// Reads tensors, checks their shapes, counts their bytes.
+struct Weights<'a> {
+    file: &'a GgufFile,
+    device: &'a Device,
+    cancel: &'a Cancel,
+    progress: &'a mut dyn FnMut(u64),
+    read: u64,
+}
+
+impl Weights<'_> {
+    fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<QTensor> {
+        self.cancel.check()?;
+        let info = self.file.tensor(name).with_context(|| {
+            format!("the file has no tensor {name}: it is not a whole model of this architecture")
+        })?;
+        ensure!(
+            info.shape == shape,
+            "tensor {name} has shape {:?}, but the file's own settings ask for {shape:?}",
+            info.shape
+        );
+        let bytes = self.file.bytes(info);
+        let tensor = qtensor_from_ggml(info.dtype, bytes, shape.to_vec(), self.device)
+            .with_context(|| format!("reading tensor {name}"))?;
+        self.read += bytes.len() as u64;
+        (self.progress)(self.read);
+        Ok(tensor)
+    }
+
+    fn vector(&mut self, name: &str, len: usize) -> Result<Tensor> {
+        Ok(self.tensor(name, &[len])?.dequantize(self.device)?)
+    }
+
+    fn linear(&mut self, name: &str, outputs: usize, inputs: usize) -> Result<Linear> {
+        let weight = self.tensor(&format!("{name}.weight"), &[outputs, inputs])?;
+        let bias_name = format!("{name}.bias");
+        let bias = match self.file.tensor(&bias_name) {
+            Some(_) => Some(self.vector(&bias_name, outputs)?),
+            None => None,
+        };
+        Ok(Linear { weight: QMatMul::from_qtensor(weight)?, bias })
+    }
+}

@@ -1,0 +1,204 @@
+//! From a reference to a pair of models that share a vocabulary.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use candle_core::Device;
+
+use super::candle_decoder::CandleDecoder;
+use super::chat_template::ChatTemplate;
+use super::device::{self, DeviceChoice};
+use super::gguf::GgufFile;
+use super::hyperparameters::Hyperparameters;
+use super::progress::{Fetch, Loading};
+use super::registry::{self, Draft, Reference};
+use super::tokenizer::Tokenizer;
+use super::{Model, demo, fetch};
+use crate::cancel::Cancel;
+
+/// Context when none is asked for, unless the model was trained for less.
+const DEFAULT_CONTEXT: usize = 8192;
+/// The smallest context that holds a short prompt and an answer.
+const LEAST_CONTEXT: usize = 64;
+
+/// What to load.
+#[derive(Clone, Debug)]
+pub struct LoadSettings {
+    /// The target model.
+    pub target: Reference,
+    /// The draft model.
+    pub draft: DraftChoice,
+    /// Tokens that prompt and answer may hold together; 0: as many as the model was trained for, at
+    /// most 8192.
+    pub context: usize,
+    /// Where to compute.
+    pub device: DeviceChoice,
+    /// Use only what is on this machine.
+    pub offline: bool,
+}
+
+/// The draft model asked for.
+#[derive(Clone, Debug)]
+pub enum DraftChoice {
+    /// The preset's own; for another target the built-in one, if the vocabularies are the same.
+    Auto,
+    /// None.
+    None,
+    /// This one.
+    Model(Reference),
+}
+
+/// Progress of loading.
+#[derive(Clone, Debug)]
+pub enum Progress {
+    /// A file is being fetched.
+    Fetch(Fetch),
+    /// Weights are being read.
+    Loading(Loading),
+}
+
+/// A target and all that belongs to it.
+pub struct Loaded {
+    /// The target model.
+    pub target: Box<dyn Model>,
+    /// The draft model, or why there is none.
+    pub draft: Result<Box<dyn Model>, String>,
+    /// The tokenizer of both.
+    pub tokenizer: Arc<Tokenizer>,
+    /// The target's chat template.
+    pub template: ChatTemplate,
+    /// Device and threads, for people.
+    pub device: String,
+    /// What the user should know, each one line.
+    pub notes: Vec<String>,
+}
+
+/// Fetches, checks and loads.
+pub fn load(
+    settings: &LoadSettings,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Loaded> {
+    if let Reference::Scripted = settings.target {
+        return demo::load(settings.context);
+    }
+    let (device, device_name) = device::open(settings.device)?;
+    let file = open(&settings.target, settings.offline, cancel, progress)?;
+    let tokenizer = Arc::new(Tokenizer::from_gguf(&file)?);
+    let template = ChatTemplate::from_gguf(&file, &tokenizer)?;
+    let draft_file = draft_file(settings, &tokenizer, cancel, progress)?;
+
+    let mut notes = Vec::new();
+    let hyper = Hyperparameters::from_gguf(&file)?;
+    let context = context(settings.context, hyper.trained_context, &mut notes)?;
+    check_memory(&file, &hyper, draft_file.as_ref().ok(), context)?;
+
+    let mut decode = |file: &GgufFile, device: &Device, what: &str, capacity| {
+        let total = file.weight_bytes();
+        CandleDecoder::load(file, capacity, device, cancel, &mut |done| {
+            progress(Progress::Loading(Loading { what: what.to_owned(), done, total }));
+        })
+        .with_context(|| format!("cannot load {}", file.name()))
+    };
+    let target = decode(&file, &device, "target", context)?;
+    let draft = match draft_file {
+        Ok(draft_file) => Ok(Box::new(decode(&draft_file, &device, "draft", context)?) as Box<_>),
+        Err(why) => Err(why),
+    };
+    Ok(Loaded { target: Box::new(target), draft, tokenizer, template, device: device_name, notes })
+}
+
+/// The file of `reference`, fetched if need be.
+pub fn open(
+    reference: &Reference,
+    offline: bool,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<GgufFile> {
+    let path = match reference {
+        Reference::Preset(preset) => &fetch::locate(&preset.target, offline, cancel, &mut |fetch| {
+            progress(Progress::Fetch(fetch));
+        })?,
+        Reference::Hub(remote) => &fetch::locate(remote, offline, cancel, &mut |fetch| {
+            progress(Progress::Fetch(fetch));
+        })?,
+        Reference::File(path) => path as &Path,
+        Reference::Scripted => bail!("the scripted model has no file"),
+    };
+    GgufFile::open(path)
+}
+
+/// The draft's file, or why there is none. What the user named must work; what speck would add itself
+/// may be missing.
+fn draft_file(
+    settings: &LoadSettings,
+    tokenizer: &Tokenizer,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Result<GgufFile, String>> {
+    let named = match &settings.draft {
+        DraftChoice::None => return Ok(Err("there is no draft model (--draft none)".into())),
+        DraftChoice::Model(reference) => Some(open(reference, settings.offline, cancel, progress)?),
+        DraftChoice::Auto => match &settings.target {
+            Reference::Preset(preset) => Some(preset_draft(preset.draft)?),
+            Reference::Hub(_) | Reference::File(_) | Reference::Scripted => None,
+        },
+    };
+    if let Some(file) = named {
+        Tokenizer::from_gguf(&file)
+            .and_then(|draft| tokenizer.check_same(&draft))
+            .with_context(|| format!("{} cannot draft for this target", file.name()))?;
+        return Ok(Ok(file));
+    }
+    let built_in = registry::built_in_draft()?;
+    match tokenizer.check_same(&Tokenizer::from_gguf(&built_in)?) {
+        Ok(()) => Ok(Ok(built_in)),
+        Err(_) => Ok(Err("the built-in draft model has another vocabulary: name one with --draft".into())),
+    }
+}
+
+fn preset_draft(draft: Draft) -> Result<GgufFile> {
+    match draft {
+        Draft::BuiltIn => registry::built_in_draft(),
+    }
+}
+
+/// The context to use: what was asked for, within reason.
+fn context(asked: usize, trained: usize, notes: &mut Vec<String>) -> Result<usize> {
+    match asked {
+        0 => Ok(trained.min(DEFAULT_CONTEXT)),
+        1..LEAST_CONTEXT => bail!("a context of {asked} tokens is too small: at least {LEAST_CONTEXT}"),
+        _ if asked > trained => {
+            notes.push(format!("context is {trained} tokens: the model was trained for no more"));
+            Ok(trained)
+        }
+        _ => Ok(asked),
+    }
+}
+
+/// Refuses what cannot fit: a failed allocation would end the program without a word.
+fn check_memory(
+    file: &GgufFile,
+    hyper: &Hyperparameters,
+    draft: Option<&GgufFile>,
+    context: usize,
+) -> Result<()> {
+    let mut needed = CandleDecoder::memory(file, hyper, context);
+    if let Some(draft) = draft {
+        needed += CandleDecoder::memory(draft, &Hyperparameters::from_gguf(draft)?, context);
+    }
+    let mut system = sysinfo::System::new();
+    system.refresh_memory();
+    let total = system.total_memory();
+    if total > 0 && needed > total {
+        let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+        bail!(
+            "weights and context need {:.1} GiB and this machine has {:.1}: choose a smaller model or \
+             a smaller --context",
+            gib(needed),
+            gib(total)
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! The fake model: what it writes is a function of the tokens before it, with a pass of known cost.
+//!
+//! It stands in for a real model in tests and in the demo (`--target scripted`), keeps the same
+//! contract, and can be told to fail.
+
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+
+use super::{Logits, Model, PassError, Token};
+use crate::cancel::Cancel;
+
+/// Tokens of one prefill chunk.
+const CHUNK: usize = 64;
+
+/// What the model does after the given tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It writes this token.
+    Write(Token),
+    /// The pass fails.
+    Fail,
+    /// The pass panics, as a bug would.
+    Panic,
+}
+
+/// A model that follows a function.
+pub struct ScriptedModel {
+    name: String,
+    n_logits: usize,
+    capacity: usize,
+    pass_time: Duration,
+    script: Box<dyn FnMut(&[Token]) -> Step + Send>,
+    cached: Vec<Token>,
+}
+
+impl ScriptedModel {
+    /// A model that writes `script(all tokens so far)`, with rows of `n_logits`.
+    pub fn new(
+        name: &str,
+        n_logits: usize,
+        capacity: usize,
+        script: impl FnMut(&[Token]) -> Step + Send + 'static,
+    ) -> Self {
+        let name = name.to_owned();
+        let script = Box::new(script);
+        Self { name, n_logits, capacity, pass_time: Duration::ZERO, script, cached: Vec::new() }
+    }
+
+    /// Makes each pass (and each chunk of a prefill) take at least this long.
+    pub fn with_pass_time(mut self, pass_time: Duration) -> Self {
+        self.pass_time = pass_time;
+        self
+    }
+
+    fn check_room(&self, tokens: &[Token]) -> Result<(), PassError> {
+        if self.cached.len() + tokens.len() > self.capacity {
+            return Err(anyhow!("the context of {} tokens is full", self.capacity).into());
+        }
+        Ok(())
+    }
+
+    /// Sleeps until the pass has taken its time, as a real pass would: cancel is seen on the way.
+    fn spend(&self, started: Instant, cancel: &Cancel) -> Result<(), PassError> {
+        loop {
+            cancel.check()?;
+            let left = self.pass_time.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(Duration::from_millis(5)));
+        }
+    }
+}
+
+impl Model for ScriptedModel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn n_logits(&self) -> usize {
+        self.n_logits
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn len(&self) -> usize {
+        self.cached.len()
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.cached.truncate(len);
+    }
+
+    fn prefill(
+        &mut self,
+        tokens: &[Token],
+        cancel: &Cancel,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<(), PassError> {
+        self.check_room(tokens)?;
+        let mut done = 0;
+        for chunk in tokens.chunks(CHUNK) {
+            self.spend(Instant::now(), cancel)?;
+            self.cached.extend_from_slice(chunk);
+            done += chunk.len();
+            progress(done);
+        }
+        Ok(())
+    }
+
+    fn forward(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Logits, PassError> {
+        self.check_room(tokens)?;
+        let started = Instant::now();
+        let before = self.cached.len();
+        let mut data = vec![0.0; tokens.len() * self.n_logits];
+        for (row, &token) in data.chunks_exact_mut(self.n_logits).zip(tokens) {
+            self.cached.push(token);
+            match (self.script)(&self.cached) {
+                Step::Write(next) => row[next as usize] = 1.0,
+                Step::Fail => {
+                    self.cached.truncate(before);
+                    return Err(anyhow!("the scripted model was told to fail").into());
+                }
+                Step::Panic => panic!("the scripted model was told to panic"),
+            }
+        }
+        if let Err(stopped) = self.spend(started, cancel) {
+            self.cached.truncate(before);
+            return Err(stopped);
+        }
+        Ok(Logits::new(data, self.n_logits))
+    }
+}
