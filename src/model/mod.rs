@@ -2,6 +2,9 @@
 //!
 //! In come token ids, out go logits. **The cache owns the position: no method takes one.**
 
+pub mod fetch;
+pub mod registry;
+
 use crate::cancel::{Cancel, Cancelled};
 
 /// A token id of a model's vocabulary.
