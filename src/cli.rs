@@ -188,19 +188,22 @@ pub struct ModelsArgs {
 pub enum ModelsAction {
     /// List the presets, and the files that are here.
     List,
-    /// Fetch a model's files, unless they are here.
+    /// Fetch a model's files, unless they are here, and print where they are.
     Pull {
-        /// A preset, or owner/repo:file.gguf[@revision]
+        /// A preset, or owner/repo:file.gguf[@revision]; without it, the default preset
         #[arg(value_name = "REF")]
-        reference: String,
+        reference: Option<String>,
+        /// Use only what is on this machine
+        #[arg(long)]
+        offline: bool,
     },
-    /// Check the sha256 of a model's file.
+    /// Check the sha256 of a model's files.
     Verify {
-        /// A preset, or owner/repo:file.gguf[@revision]
+        /// A preset, or owner/repo:file.gguf[@revision]; without it, all presets
         #[arg(value_name = "REF")]
-        reference: String,
+        reference: Option<String>,
     },
-    /// Delete a model's file from this machine.
+    /// Delete a model's files from this machine.
     Remove {
         /// A preset, or owner/repo:file.gguf[@revision]
         #[arg(value_name = "REF")]

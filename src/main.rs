@@ -1,9 +1,11 @@
 //! The program: reads the command line, runs a command, tells how it ended.
 
+use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use speck::cancel::Cancelled;
 use speck::clean::clean;
 use speck::cli::Cli;
 use speck::commands::{self, UsageError};
@@ -21,6 +23,9 @@ fn main() -> ExitCode {
 fn tell(error: &anyhow::Error) -> Exit {
     if error.is::<ReaderGone>() {
         return Exit::Done;
+    }
+    if error.chain().any(<dyn Error>::is::<Cancelled>) {
+        return Exit::Interrupted;
     }
     // Whoever closed standard error does not want to be told.
     writeln!(std::io::stderr(), "speck: {}", clean(&format!("{error:#}"))).ok();

@@ -14,13 +14,14 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use clap::CommandFactory;
 
-use crate::cancel::Cancel;
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, ModelsAction};
 use crate::engine::protocol::Event;
 use crate::model::gguf::GgufFile;
-use crate::model::load::{self, Progress};
+use crate::model::fetch::Environment;
+use crate::model::load;
 use crate::model::registry::Reference;
-use crate::terminal::{self, Exit, stdout};
+use crate::terminal::progress::Progress;
+use crate::terminal::{Exit, cancel_on_interrupt, stdout};
 
 /// The most that is read of a text that the user hands over, in bytes.
 const MAX_TEXT: u64 = 8 << 20;
@@ -38,20 +39,42 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         Some(Command::Chat(args)) => chat::run(&args),
-        Some(Command::Models(args)) => models::run(&args),
+        Some(Command::Models(args)) => run_models(&args.action),
         Some(Command::Config(args)) => config::run(args.action),
         Some(Command::Tokenize(args)) => tokenize::run(&args),
         Some(Command::Template(args)) => template::run(&args),
     }
 }
 
+/// `speck models`
+fn run_models(action: &ModelsAction) -> anyhow::Result<Exit> {
+    let environment = Environment::from_process()?;
+    let cancel = cancel_on_interrupt()?;
+    let mut shown = Progress::default();
+    let mut progress = |fetch| shown.show(&Event::Fetch(fetch));
+    let mut out = Vec::new();
+    let done = match action {
+        ModelsAction::List => models::list(&environment, &mut out),
+        ModelsAction::Pull { reference, offline } => {
+            models::pull(&environment, reference.as_deref(), *offline, &cancel, &mut progress, &mut out)
+        }
+        ModelsAction::Verify { reference } => {
+            models::verify(&environment, reference.as_deref(), &cancel, &mut progress, &mut out)
+        }
+        ModelsAction::Remove { reference } => models::remove(&environment, reference, &mut out),
+    };
+    shown.clear();
+    stdout::write(&String::from_utf8_lossy(&out))?;
+    done.map(|()| Exit::Done)
+}
+
 /// The file of a model, fetched if need be, with progress on standard error.
 fn open_model(reference: &Reference, offline: bool) -> anyhow::Result<GgufFile> {
-    let mut shown = terminal::progress::Progress::default();
-    let file = load::open(reference, offline, &Cancel::new(), &mut |progress| {
+    let mut shown = Progress::default();
+    let file = load::open(reference, offline, &cancel_on_interrupt()?, &mut |progress| {
         shown.show(&match progress {
-            Progress::Fetch(fetch) => Event::Fetch(fetch),
-            Progress::Loading(loading) => Event::Loading(loading),
+            load::Progress::Fetch(fetch) => Event::Fetch(fetch),
+            load::Progress::Loading(loading) => Event::Loading(loading),
         });
     });
     shown.clear();

@@ -54,7 +54,7 @@ pub fn chat(handle: Handle) -> anyhow::Result<Exit> {
                 _ = interrupt.recv() => chat.interrupt()?,
             };
             if let Some(exit) = exit.or_else(|| chat.end()) {
-                chat.handle.quit.cancel();
+                super::end(chat.handle).await;
                 return Ok(exit);
             }
         }

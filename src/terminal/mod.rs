@@ -20,5 +20,24 @@ pub mod stdout;
 mod summary;
 mod text;
 
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::engine::Handle;
+
 pub use exit::Exit;
 pub use run::run;
+pub use signals::cancel_on_interrupt;
+
+/// How long the program waits for its engine when it ends.
+const ENGINE_ENDS: Duration = Duration::from_millis(500);
+
+/// Ends the engine, and with it what it has started (such as a download by another program).
+async fn end(engine: Handle) {
+    let Handle { commands, mut events, quit } = engine;
+    quit.cancel();
+    drop(commands);
+    // One that is in the middle of a pass ends with the process.
+    timeout(ENGINE_ENDS, async { while events.recv().await.is_some() {} }).await.ok();
+}

@@ -48,7 +48,7 @@ async fn run(mut handle: Handle, question: String, mut out: Out) -> anyhow::Resu
             event = handle.events.recv() => event.context("the engine ended without an answer")?,
             _ = interrupt.recv() => {
                 if !ready || cancel.is_cancelled() {
-                    handle.quit.cancel();
+                    super::end(handle).await;
                     out.end_line()?;
                     return Ok(Exit::Interrupted);
                 }

@@ -41,14 +41,13 @@ const WATCH: Duration = Duration::from_millis(500);
 /// Shows the chat until the user leaves, and prints the session's numbers to the normal screen.
 pub fn run(handle: Handle, settings: AppSettings, theme: &Theme) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let quit = handle.quit.clone();
     let (ended, session) = runtime.block_on(async {
         let mut screen = Screen::open(handle, settings, theme).context("cannot take the terminal")?;
         let ended = screen.run().await;
+        restore();
+        super::end(screen.engine).await;
         anyhow::Ok((ended, screen.session))
     })?;
-    restore();
-    quit.cancel();
     let exit = match ended {
         Ok(exit) => exit,
         // The terminal broke because it is gone: that is no failure of the program.

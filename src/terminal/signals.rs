@@ -4,10 +4,15 @@
 //! terminal back and stops; SIGCONT takes the terminal again.
 
 use std::io;
+use std::thread;
 
 use rustix::process::{Signal as Raw, getpgrp, getpid, getsid, kill_current_process_group, kill_process};
 use tokio::select;
 use tokio::signal::unix::{self, SignalKind};
+
+use crate::cancel::Cancel;
+
+use super::exit::Exit;
 
 /// A signal that the screen acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +62,26 @@ impl Signals {
             _ = self.stop.recv() => Signal::Stop,
         }
     }
+}
+
+/// A request to stop that Ctrl-C makes, for work without a loop of its own. A second Ctrl-C does not
+/// wait for the work to notice.
+pub fn cancel_on_interrupt() -> io::Result<Cancel> {
+    let cancel = Cancel::new();
+    let shared = cancel.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut interrupt = runtime.block_on(async { unix::signal(SignalKind::interrupt()) })?;
+    thread::spawn(move || {
+        runtime.block_on(async {
+            while interrupt.recv().await.is_some() {
+                if shared.is_cancelled() {
+                    std::process::exit(Exit::Interrupted.code().into());
+                }
+                shared.cancel();
+            }
+        });
+    });
+    Ok(cancel)
 }
 
 /// Whether a shell with job control is there to continue a stopped job. A process whose group leads
