@@ -8,6 +8,7 @@ pub mod cli;
 pub mod config;
 
 pub mod cancel;
+pub mod clean;
 pub mod model;
 pub mod strategy;
 

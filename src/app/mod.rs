@@ -1,1 +1,337 @@
-//! app.
+//! The screen's state as plain data.
+//!
+//! [`Msg`]s come in with the time, [`Effect`]s go out; [`crate::ui::draw`] shows the state. Nothing
+//! here reads a clock, a terminal or a channel, so every behaviour is a test by data.
+//! **Text from outside is cleaned when it comes in**; what is sent to the engine stays as typed.
+
+pub mod geometry;
+pub mod help;
+pub mod input;
+pub mod keymap;
+pub mod scroll;
+pub mod slash;
+pub mod transcript;
+pub mod wrap;
+
+mod engine_event;
+mod update;
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::KeyEvent;
+use ratatui::layout::Rect;
+
+use crate::app::geometry::{Geometry, PanelArea};
+use crate::app::input::Input;
+use crate::app::scroll::Scroll;
+use crate::app::transcript::Transcript;
+use crate::cancel::Cancel;
+use crate::engine::protocol::{Command, Event, Fetch, Loading, Ready};
+use crate::stats::Stats;
+
+/// The panel's numbers change at most this often.
+const PANEL_PERIOD: Duration = Duration::from_millis(250);
+/// A second Ctrl-C within this time quits.
+const QUIT_WITHIN: Duration = Duration::from_millis(1500);
+/// How long a notice stands in the status bar.
+const NOTICE_TIME: Duration = Duration::from_secs(4);
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Msg {
+    /// A key.
+    Key(KeyEvent),
+    /// Text pasted by the terminal.
+    Paste(String),
+    /// The wheel: lines, down is positive.
+    Scroll(i16),
+    /// The terminal has this many columns and rows now.
+    Resize(u16, u16),
+    /// The engine's word.
+    Engine(Event),
+    /// The time that [`App::wake_at`] asked for has come.
+    Tick,
+}
+
+/// What the one who calls [`App::update`] must do.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Tell the engine.
+    Engine(Command),
+    /// Leave.
+    Quit,
+    /// Draw everything anew.
+    ClearScreen,
+    /// Restore the terminal and stop until SIGCONT.
+    Suspend,
+}
+
+/// How the app starts.
+#[derive(Clone, Copy, Debug)]
+pub struct AppSettings {
+    /// Columns and rows of the terminal.
+    pub size: (u16, u16),
+    /// Whether the panel is shown.
+    pub panel: bool,
+    /// Whether accepted tokens are marked.
+    pub show_tokens: bool,
+}
+
+impl Default for AppSettings {
+    fn default() -> Self {
+        Self {
+            size: (80, 24),
+            panel: true,
+            show_tokens: false,
+        }
+    }
+}
+
+/// How far the engine is.
+#[derive(Clone, Debug)]
+pub enum Phase {
+    /// Nothing heard yet.
+    Starting,
+    /// A file is being fetched.
+    Fetching(Fetching),
+    /// A model is being loaded.
+    Loading(Loading),
+    /// Models are loaded.
+    Ready,
+    /// The engine has ended.
+    Dead,
+}
+
+/// Progress of fetching, with what its rate is measured from.
+#[derive(Clone, Debug)]
+pub struct Fetching {
+    /// The engine's latest word.
+    pub fetch: Fetch,
+    /// Bytes per second since the first word about this file.
+    pub rate: Option<f64>,
+    since: Instant,
+    from: u64,
+}
+
+/// The numbers that the panel shows: those of the last refresh.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// Rates.
+    pub stats: Stats,
+    /// Tokens of prompt and answer.
+    pub context_used: Option<usize>,
+    /// Why the last round fell back to plain decoding.
+    pub note: Option<String>,
+}
+
+/// The answer that was asked for and has not ended.
+#[derive(Debug)]
+struct Asked {
+    cancel: Cancel,
+    text: String,
+    /// Its block of the transcript.
+    block: usize,
+    strategies: Vec<&'static str>,
+}
+
+#[derive(Debug)]
+struct Notice {
+    text: String,
+    until: Instant,
+}
+
+/// The screen's state.
+#[derive(Debug)]
+pub struct App {
+    size: (u16, u16),
+    now: Instant,
+    phase: Phase,
+    ready: Option<Ready>,
+    transcript: Transcript,
+    scroll: Scroll,
+    input: Input,
+    asked: Option<Asked>,
+    /// What drafts, and what was asked to draft next.
+    strategy: Option<&'static str>,
+    wanted: Option<&'static str>,
+    latest: Shown,
+    shown: Shown,
+    shown_at: Instant,
+    stale: bool,
+    baseline_at: Option<Instant>,
+    panel: bool,
+    show_tokens: bool,
+    /// The first line of the help in view, while it is open.
+    help: Option<usize>,
+    notice: Option<Notice>,
+    quit_until: Option<Instant>,
+}
+
+impl App {
+    /// An app that has heard nothing yet.
+    pub fn new(settings: AppSettings, now: Instant) -> Self {
+        let mut app = Self {
+            size: settings.size,
+            now,
+            phase: Phase::Starting,
+            ready: None,
+            transcript: Transcript::new(1),
+            scroll: Scroll::default(),
+            input: Input::default(),
+            asked: None,
+            strategy: None,
+            wanted: None,
+            latest: Shown::default(),
+            shown: Shown::default(),
+            shown_at: now,
+            stale: false,
+            baseline_at: None,
+            panel: settings.panel,
+            show_tokens: settings.show_tokens,
+            help: None,
+            notice: None,
+            quit_until: None,
+        };
+        app.settle();
+        app
+    }
+
+    /// How far the engine is.
+    pub fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// What is loaded.
+    pub fn ready(&self) -> Option<&Ready> {
+        self.ready.as_ref()
+    }
+
+    /// The conversation.
+    pub fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// The part of it in view.
+    pub fn scroll(&self) -> &Scroll {
+        &self.scroll
+    }
+
+    /// The message being typed.
+    pub fn input(&self) -> &Input {
+        &self.input
+    }
+
+    /// The strategy that drafts.
+    pub fn strategy(&self) -> Option<&'static str> {
+        self.strategy
+    }
+
+    /// The strategy that was asked for and has not drafted yet.
+    pub fn wanted(&self) -> Option<&'static str> {
+        self.wanted
+    }
+
+    /// The panel's numbers.
+    pub fn shown(&self) -> &Shown {
+        &self.shown
+    }
+
+    /// How long ago the plain baseline was measured.
+    pub fn baseline_age(&self) -> Option<Duration> {
+        Some(self.now.saturating_duration_since(self.baseline_at?))
+    }
+
+    /// Whether an answer has been asked for and has not ended.
+    pub fn answering(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Whether accepted tokens are marked.
+    pub fn show_tokens(&self) -> bool {
+        self.show_tokens
+    }
+
+    /// The first line of the help in view, while it is open.
+    pub fn help(&self) -> Option<usize> {
+        self.help
+    }
+
+    /// What the status bar tells for a moment.
+    pub fn notice(&self) -> Option<&str> {
+        match (&self.quit_until, &self.notice) {
+            (Some(_), _) => Some("press Ctrl-C again to quit"),
+            (None, Some(notice)) => Some(&notice.text),
+            (None, None) => None,
+        }
+    }
+
+    /// Where things stand on a screen.
+    pub fn geometry(&self, screen: Rect) -> Geometry {
+        Geometry::new(screen, self.panel, |width| {
+            self.input.lines(width).lines.len()
+        })
+    }
+
+    /// The next time at which something changes by itself; then a [`Msg::Tick`] is due.
+    pub fn wake_at(&self) -> Option<Instant> {
+        let age = match (
+            self.baseline_age(),
+            self.baseline_at,
+            self.own_geometry().panel,
+        ) {
+            (Some(age), Some(at), PanelArea::Side(_) | PanelArea::Strip(_)) => {
+                let step = age_step(age);
+                Some(at + step * (age.as_secs() / step.as_secs() + 1) as u32)
+            }
+            (_, _, PanelArea::Hidden) | (None, _, _) | (_, None, _) => None,
+        };
+        let refresh = self.stale.then(|| self.shown_at + PANEL_PERIOD);
+        let notice = self.notice.as_ref().map(|notice| notice.until);
+        [age, refresh, notice, self.quit_until]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn own_geometry(&self) -> Geometry {
+        self.geometry(Rect::new(0, 0, self.size.0, self.size.1))
+    }
+
+    /// Fits lines and view to the screen after a change.
+    fn settle(&mut self) {
+        let geometry = self.own_geometry();
+        let anchor = self.transcript.anchor(self.scroll.top);
+        if self.transcript.set_width(geometry.text_width()) && !self.scroll.follow {
+            self.scroll.top = anchor.map_or(0, |anchor| self.transcript.line_of(anchor));
+        }
+        self.scroll
+            .settle(self.transcript.len(), geometry.transcript.height.into());
+    }
+
+    /// Shows the latest numbers, at most once in [`PANEL_PERIOD`] unless they are `last`.
+    fn refresh(&mut self, last: bool) {
+        if last || self.now >= self.shown_at + PANEL_PERIOD {
+            self.shown = self.latest.clone();
+            self.shown_at = self.now;
+            self.stale = false;
+        } else {
+            self.stale = true;
+        }
+    }
+
+    fn say(&mut self, text: impl Into<String>) {
+        self.notice = Some(Notice {
+            text: text.into(),
+            until: self.now + NOTICE_TIME,
+        });
+    }
+}
+
+/// Ages are shown in steps, so that an idle screen rarely changes.
+pub fn age_step(age: Duration) -> Duration {
+    Duration::from_secs(match age.as_secs() {
+        0..60 => 10,
+        60..3600 => 60,
+        3600.. => 3600,
+    })
+}

@@ -1,1 +1,169 @@
-//! ui.
+//! The state → cells. Drawing never changes the state.
+//!
+//! ```text
+//!  You                                              │ ◆ draft              Shift-Tab
+//!    Write is_palindrome(s).                        │
+//!                                                   │ ▲ 1.93x  faster than plain
+//!  SmolLM2-135M                  transcript.rs      │
+//!    def is_palindrome(s):       welcome.rs         │ tokens/pass 3.41      panel.rs
+//!      ...                       help.rs            │ ▁▃▆█▆▃▇█
+//!    … writing                                      │ accepted .86 .71 .60 .44
+//! ────────────────────────────── ↓ 14 new lines ────┤ draft   12.1 ms ━━┄┄┄┄  29 %
+//! > _                            input.rs           │ verify  29.8 ms ━━━━┄┄  71 %
+//!  SmolLM2-135M · cpu ×2 · ctx 412/8192    status.rs      Shift-Tab strategy · ? help
+//! ```
+//! Below 90 columns the panel is a strip of three lines above the input (strip.rs), below 60 of
+//! one; below 30x8 there are only the last lines and the input. Where things stand is told by
+//! [`crate::app::geometry`]. Every state has a glyph and a word, never a colour alone.
+
+mod color;
+mod format;
+mod help;
+mod input;
+mod panel;
+mod progress;
+mod status;
+mod strip;
+mod theme;
+mod transcript;
+mod welcome;
+
+pub use color::ColorDepth;
+pub use theme::Theme;
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::app::App;
+use crate::app::geometry::PanelArea;
+use crate::app::scroll::Below;
+
+/// Draws the whole screen.
+pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
+    let screen = frame.area();
+    let geometry = app.geometry(screen);
+    let buffer = frame.buffer_mut();
+    buffer.set_style(screen, theme.background);
+    if app.help().is_some() {
+        help::draw(app, theme, geometry.help(), buffer);
+    } else if app.transcript().is_empty() {
+        welcome::draw(app, theme, geometry.transcript, buffer);
+    } else {
+        transcript::draw(app, theme, &geometry, buffer);
+    }
+    rule(
+        app,
+        theme,
+        geometry.rule,
+        geometry.transcript.height,
+        buffer,
+    );
+    match geometry.panel {
+        PanelArea::Hidden => {}
+        PanelArea::Side(area) => {
+            panel::draw(app, theme, area, buffer);
+            put(
+                buffer,
+                Rect { width: 1, ..area },
+                geometry.rule.y - area.y,
+                Line::styled("┤", theme.dim),
+            );
+        }
+        PanelArea::Strip(area) => strip::draw(app, theme, area, buffer),
+    }
+    status::draw(app, theme, geometry.status, buffer);
+    if let Some(cursor) = input::draw(app, theme, &geometry, buffer) {
+        frame.set_cursor_position(cursor);
+    }
+}
+
+/// The line above the input, with what lies below the view.
+fn rule(app: &App, theme: &Theme, area: Rect, height: u16, buffer: &mut Buffer) {
+    put(
+        buffer,
+        area,
+        0,
+        Line::styled("─".repeat(area.width.into()), theme.dim),
+    );
+    let count = |lines: usize| {
+        if lines == 1 {
+            "1 line".to_owned()
+        } else {
+            format!("{lines} lines")
+        }
+    };
+    let (text, style) = match app.scroll().below(app.transcript().len(), height.into()) {
+        Below::Nothing => return,
+        Below::Seen(lines) => (format!(" ↓ {} below · End ", count(lines)), theme.dim),
+        Below::New(lines) => (
+            format!(" ↓ {} · End ", count(lines).replacen(' ', " new ", 1)),
+            theme.accent,
+        ),
+    };
+    let marker = Line::styled(text, style);
+    let x = area
+        .right()
+        .saturating_sub(marker.width() as u16 + 2)
+        .max(area.x);
+    put(
+        buffer,
+        Rect {
+            x,
+            width: area.right() - x,
+            ..area
+        },
+        0,
+        marker,
+    );
+}
+
+/// Puts a line into row `row` of `area`; what does not fit is cut off.
+fn put(buffer: &mut Buffer, area: Rect, row: u16, line: Line<'_>) {
+    if row < area.height {
+        line.render(
+            Rect {
+                y: area.y + row,
+                height: 1,
+                ..area
+            },
+            buffer,
+        );
+    }
+}
+
+/// Puts text at both ends of a row; the right one only where there is room.
+fn put_ends(buffer: &mut Buffer, area: Rect, row: u16, left: Line<'_>, right: Line<'_>) {
+    let room = usize::from(area.width) > left.width() + right.width();
+    put(buffer, area, row, left);
+    if room {
+        put(buffer, area, row, right.right_aligned());
+    }
+}
+
+/// The parts, separated, as many as fit into `width` columns.
+fn fit<'a>(
+    parts: impl IntoIterator<Item = Vec<Span<'a>>>,
+    separator: &Span<'a>,
+    width: u16,
+) -> Line<'a> {
+    let mut line = Line::default();
+    for part in parts {
+        let gap = if line.spans.is_empty() {
+            0
+        } else {
+            separator.width()
+        };
+        let part_width: usize = part.iter().map(Span::width).sum();
+        if line.width() + gap + part_width > usize::from(width) {
+            break;
+        }
+        if gap > 0 {
+            line.push_span(separator.clone());
+        }
+        line.extend(part);
+    }
+    line
+}

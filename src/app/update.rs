@@ -1,0 +1,389 @@
+//! One message → the next state, and what to do.
+
+use std::time::Instant;
+
+use crossterm::event::{KeyCode, KeyEventKind};
+
+use crate::app::geometry::PanelArea;
+use crate::app::help;
+use crate::app::input::Edit;
+use crate::app::keymap::{Action, action};
+use crate::app::scroll::Scroll;
+use crate::app::slash::{self, Slash};
+use crate::app::transcript::{Answer, AnswerState, Kind};
+use crate::app::{App, Asked, Effect, Msg, Phase, QUIT_WITHIN, Shown};
+use crate::cancel::Cancel;
+use crate::engine::protocol::Command;
+
+/// Lines of the last page that stay in view when scrolling by a page.
+const PAGE_OVERLAP: isize = 2;
+
+impl App {
+    /// Takes a message that came at `now` and says what to do.
+    pub fn update(&mut self, msg: Msg, now: Instant) -> Vec<Effect> {
+        self.now = self.now.max(now);
+        self.expire();
+        let effects = match msg {
+            Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
+            Msg::Key(key) if self.is_dead() && key.code == KeyCode::Char('q') => vec![Effect::Quit],
+            Msg::Key(key) => match action(key) {
+                Some(action) => self.act(action),
+                None => Vec::new(),
+            },
+            Msg::Paste(text) => {
+                self.help = None;
+                self.input.insert(&text);
+                Vec::new()
+            }
+            Msg::Scroll(lines) => {
+                if self.help.is_some() {
+                    self.scroll_help(lines.into());
+                } else {
+                    self.scroll_by(lines.into());
+                }
+                Vec::new()
+            }
+            Msg::Resize(width, height) => {
+                self.size = (width, height);
+                Vec::new()
+            }
+            Msg::Engine(event) => {
+                self.hear(event);
+                Vec::new()
+            }
+            Msg::Tick => Vec::new(),
+        };
+        self.settle();
+        effects
+    }
+
+    /// Lets go of what has had its time.
+    fn expire(&mut self) {
+        if self.quit_until.is_some_and(|until| until <= self.now) {
+            self.quit_until = None;
+        }
+        if self
+            .notice
+            .as_ref()
+            .is_some_and(|notice| notice.until <= self.now)
+        {
+            self.notice = None;
+        }
+        if self.stale {
+            self.refresh(false);
+        }
+    }
+
+    fn act(&mut self, action: Action) -> Vec<Effect> {
+        let quit_asked = self.quit_until.take().is_some();
+        self.notice = None;
+        if self.help.is_some() && self.act_in_help(action) {
+            return Vec::new();
+        }
+        match action {
+            Action::Send => return self.enter(),
+            Action::NextStrategy => return self.next_strategy(),
+            Action::Interrupt => return self.interrupt(quit_asked),
+            Action::Escape => self.escape(),
+            Action::EndOfInput if self.input.is_empty() => return self.quit(),
+            Action::EndOfInput => self.input.edit(Edit::Delete),
+            Action::Up => self.vertical(-1),
+            Action::Down => self.vertical(1),
+            Action::LineUp => self.scroll_by(-1),
+            Action::LineDown => self.scroll_by(1),
+            Action::PageUp => self.scroll_by(-self.page()),
+            Action::PageDown => self.scroll_by(self.page()),
+            Action::Home if self.input.is_empty() => self.scroll_by(isize::MIN),
+            Action::Home => self.input.edit(Edit::LineStart),
+            Action::End if self.input.at_line_end() => self.scroll.to_end(),
+            Action::End => self.input.edit(Edit::LineEnd),
+            Action::HistoryBack => self.input.recall(true),
+            Action::HistoryForward => self.input.recall(false),
+            Action::TogglePanel => self.toggle_panel(),
+            Action::Redraw => return vec![Effect::ClearScreen],
+            Action::Suspend => return vec![Effect::Suspend],
+            Action::Help if self.input.is_empty() => self.help = Some(0),
+            Action::Help => self.input.edit(Edit::Insert('?')),
+            Action::Edit(edit) => self.input.edit(edit),
+        }
+        Vec::new()
+    }
+
+    /// Scrolls or closes the help; says whether the key has been used up.
+    fn act_in_help(&mut self, action: Action) -> bool {
+        let by = match action {
+            Action::Up | Action::LineUp => -1,
+            Action::Down | Action::LineDown => 1,
+            Action::PageUp => -self.page(),
+            Action::PageDown => self.page(),
+            Action::Home => isize::MIN,
+            Action::Escape | Action::Help | Action::Send | Action::Edit(Edit::Insert('q')) => {
+                self.help = None;
+                return true;
+            }
+            Action::NextStrategy
+            | Action::Interrupt
+            | Action::EndOfInput
+            | Action::End
+            | Action::HistoryBack
+            | Action::HistoryForward
+            | Action::TogglePanel
+            | Action::Redraw
+            | Action::Suspend
+            | Action::Edit(_) => {
+                self.help = None;
+                return false;
+            }
+        };
+        self.scroll_help(by);
+        true
+    }
+
+    fn scroll_help(&mut self, lines: isize) {
+        let last = help::rows()
+            .len()
+            .saturating_sub(self.own_geometry().help().height.into());
+        self.help = self
+            .help
+            .map(|top| top.saturating_add_signed(lines).min(last));
+    }
+
+    fn enter(&mut self) -> Vec<Effect> {
+        if self.input.continue_line() {
+            return Vec::new();
+        }
+        let text = self.input.text();
+        if text.trim().is_empty() {
+            return Vec::new();
+        }
+        match slash::parse(&text) {
+            Some(Ok(command)) => self.run(command),
+            Some(Err(message)) => {
+                self.tell(Kind::Error, &message);
+                Vec::new()
+            }
+            None => self.send(),
+        }
+    }
+
+    fn send(&mut self) -> Vec<Effect> {
+        if self.is_dead() {
+            self.say("the engine has ended: press q to quit");
+            return Vec::new();
+        }
+        if let Some(asked) = &self.asked {
+            self.say(match (asked.cancel.is_cancelled(), &self.phase) {
+                (true, _) => "the answer is being stopped: then Enter sends this",
+                (false, Phase::Ready | Phase::Dead) => {
+                    "an answer is being written: Ctrl-C stops it, then Enter sends this"
+                }
+                (false, Phase::Starting | Phase::Fetching(_) | Phase::Loading(_)) => {
+                    "a message is waiting for the model already: Ctrl-C takes it back"
+                }
+            });
+            return Vec::new();
+        }
+        let text = self.input.take();
+        let cancel = Cancel::new();
+        self.transcript.push(Kind::User, &text);
+        let state = match self.phase {
+            Phase::Ready | Phase::Dead => AnswerState::Sent,
+            Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) => AnswerState::Waiting,
+        };
+        let model = self.ready.as_ref().map(|ready| ready.target.clone());
+        let block = self
+            .transcript
+            .push(Kind::Assistant(Answer { model, state }), "");
+        self.asked = Some(Asked {
+            cancel: cancel.clone(),
+            text: text.clone(),
+            block,
+            strategies: Vec::new(),
+        });
+        self.latest.stats.begin_answer();
+        self.latest.note = None;
+        self.refresh(true);
+        self.scroll.to_end();
+        vec![Effect::Engine(Command::Send { text, cancel })]
+    }
+
+    fn run(&mut self, command: Slash) -> Vec<Effect> {
+        if command == Slash::New && self.asked.is_some() {
+            self.say("an answer is being written: Ctrl-C stops it, then /new works");
+            return Vec::new();
+        }
+        self.input.take();
+        match command {
+            Slash::Mode(name) => return self.mode(&name),
+            Slash::New => {
+                self.transcript.clear();
+                self.scroll = Scroll::default();
+                self.latest.stats.begin_answer();
+                self.latest = Shown {
+                    stats: self.latest.stats.clone(),
+                    ..Shown::default()
+                };
+                self.refresh(true);
+                self.say("a new conversation");
+                return vec![Effect::Engine(Command::Reset)];
+            }
+            Slash::ShowTokens => {
+                self.show_tokens = !self.show_tokens;
+                self.say(if self.show_tokens {
+                    "accepted tokens are underlined"
+                } else {
+                    "tokens are not marked"
+                });
+            }
+            Slash::Panel => self.toggle_panel(),
+            Slash::Help => self.help = Some(0),
+            Slash::Quit => return self.quit(),
+        }
+        Vec::new()
+    }
+
+    fn mode(&mut self, name: &str) -> Vec<Effect> {
+        let Some(ready) = &self.ready else {
+            self.tell(
+                Kind::Error,
+                "The strategies are known once the models are loaded.",
+            );
+            return Vec::new();
+        };
+        if let Some(strategy) = ready
+            .strategies
+            .iter()
+            .find(|strategy| strategy.name == name)
+        {
+            return self.want(strategy.name);
+        }
+        let known: Vec<String> = ready
+            .strategies
+            .iter()
+            .map(|strategy| format!("{} ({})", strategy.name, strategy.summary))
+            .collect();
+        let known = known.join(", ");
+        if name.is_empty() {
+            self.tell(
+                Kind::Notice,
+                &format!("/mode NAME drafts with one of: {known}."),
+            );
+        } else {
+            self.tell(
+                Kind::Error,
+                &format!("There is no strategy `{name}` here. There are: {known}."),
+            );
+        }
+        Vec::new()
+    }
+
+    fn next_strategy(&mut self) -> Vec<Effect> {
+        let Some(ready) = &self.ready else {
+            self.say("the strategies are known once the models are loaded");
+            return Vec::new();
+        };
+        let current = self.wanted.or(self.strategy);
+        let at = ready
+            .strategies
+            .iter()
+            .position(|strategy| Some(strategy.name) == current);
+        let next = at.map_or(0, |at| at + 1) % ready.strategies.len().max(1);
+        match ready.strategies.get(next) {
+            Some(strategy) if Some(strategy.name) != current => self.want(strategy.name),
+            Some(_) | None => {
+                self.say("there is only one strategy that can run here");
+                Vec::new()
+            }
+        }
+    }
+
+    fn want(&mut self, name: &'static str) -> Vec<Effect> {
+        if self.is_dead() {
+            return Vec::new();
+        }
+        self.wanted = (self.wanted.is_some() || self.strategy != Some(name)).then_some(name);
+        vec![Effect::Engine(Command::SetStrategy(name))]
+    }
+
+    fn interrupt(&mut self, quit_asked: bool) -> Vec<Effect> {
+        if self.is_dead() || quit_asked {
+            return self.quit();
+        }
+        if self.stop() {
+            return Vec::new();
+        }
+        if !self.input.is_empty() {
+            self.input.take();
+            return Vec::new();
+        }
+        self.quit_until = Some(self.now + QUIT_WITHIN);
+        Vec::new()
+    }
+
+    fn escape(&mut self) {
+        if !self.stop() {
+            self.scroll.to_end();
+        }
+    }
+
+    /// Stops the answer; `false` when there is none, or it was asked to stop already.
+    fn stop(&mut self) -> bool {
+        let Some(asked) = &self.asked else {
+            return false;
+        };
+        if asked.cancel.is_cancelled() {
+            return false;
+        }
+        asked.cancel.cancel();
+        if let Some(answer) = self.transcript.answer_mut(asked.block) {
+            answer.state = AnswerState::Stopping;
+        }
+        true
+    }
+
+    fn quit(&mut self) -> Vec<Effect> {
+        if let Some(asked) = &self.asked {
+            asked.cancel.cancel();
+        }
+        vec![Effect::Quit]
+    }
+
+    /// A line in the conversation, brought into view.
+    fn tell(&mut self, kind: Kind, text: &str) {
+        self.transcript.push(kind, text);
+        self.scroll.to_end();
+    }
+
+    fn toggle_panel(&mut self) {
+        self.panel = !self.panel;
+        if self.panel && self.own_geometry().panel == PanelArea::Hidden {
+            self.say("the panel is on, but this terminal is too small for it");
+        }
+    }
+
+    fn vertical(&mut self, by: isize) {
+        let width = self.own_geometry().input_width();
+        if self.input.lines(width).lines.len() > 1 {
+            self.input.move_row(by, width);
+        } else {
+            self.scroll_by(by);
+        }
+    }
+
+    fn scroll_by(&mut self, lines: isize) {
+        let height = self.own_geometry().transcript.height.into();
+        self.scroll.by(lines, self.transcript.len(), height);
+    }
+
+    fn page(&self) -> isize {
+        let height = isize::try_from(self.own_geometry().transcript.height).unwrap_or(1);
+        (height - PAGE_OVERLAP).max(1)
+    }
+
+    fn is_dead(&self) -> bool {
+        match self.phase {
+            Phase::Dead => true,
+            Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) | Phase::Ready => false,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The status bar: what runs where, how full the context is, and the keys that matter now.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::app::{App, Phase};
+use crate::ui::format::UNKNOWN;
+use crate::ui::progress::Progress;
+use crate::ui::theme::Theme;
+use crate::ui::{fit, put_ends};
+
+/// Draws the status bar.
+pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let inner = Rect {
+        x: area.x + area.width.min(1),
+        width: area.width.saturating_sub(2),
+        ..area
+    };
+    let dot = Span::styled(" · ", theme.dim);
+    let left = match app.notice() {
+        Some(notice) => Line::styled(format!("› {notice}"), theme.accent),
+        None => facts(app, theme, inner.width),
+    };
+    let room = inner.width.saturating_sub(left.width() as u16 + 2);
+    let right = fit(
+        hints(app)
+            .iter()
+            .map(|hint| vec![Span::styled(*hint, theme.dim)]),
+        &dot,
+        room,
+    );
+    put_ends(buffer, inner, 0, left, right);
+}
+
+fn facts(app: &App, theme: &Theme, width: u16) -> Line<'static> {
+    let part = |text: String| vec![Span::styled(text, theme.dim)];
+    match (app.phase(), app.ready()) {
+        (Phase::Dead, _) => Line::styled("✗ the engine has ended", theme.error),
+        (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_), _) | (Phase::Ready, None) => {
+            let parts = Progress::of(app).map(|progress| progress.parts(theme));
+            fit(parts.unwrap_or_default(), &Span::raw(" "), width)
+        }
+        (Phase::Ready, Some(ready)) => {
+            let used = app
+                .shown()
+                .context_used
+                .map_or(UNKNOWN.to_owned(), |used| used.to_string());
+            let parts = [
+                part(ready.target.clone()),
+                part(format!("ctx {used}/{}", ready.context_limit)),
+                part(ready.device.clone()),
+            ];
+            fit(parts, &Span::styled(" · ", theme.dim), width)
+        }
+    }
+}
+
+/// The keys that matter now, the most important first.
+fn hints(app: &App) -> &'static [&'static str] {
+    match (app.phase(), app.help().is_some(), app.answering()) {
+        (Phase::Dead, _, _) => &["q quit"],
+        (_, true, _) => &["Esc close"],
+        (_, false, true) => &["Ctrl-C stop", "Shift-Tab strategy"],
+        (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_), false, false) => {
+            &["? help", "Ctrl-D quit"]
+        }
+        (Phase::Ready, false, false) => &["? help", "Shift-Tab strategy"],
+    }
+}

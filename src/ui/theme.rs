@@ -1,0 +1,289 @@
+//! Theme files → styles.
+//!
+//! A theme gives every semantic name a style, no more and no less; an error names file, line and
+//! key. Colours that the terminal cannot show become near ones that it can; without colours, bold,
+//! dim, underline and reverse stay.
+
+use std::str::FromStr;
+
+use anyhow::{Context, Result, anyhow, bail};
+use ratatui::style::{Color, Modifier, Style};
+use toml::Spanned;
+use toml::de::DeTable;
+
+use crate::ui::color::{ColorDepth, reduce};
+
+/// The themes that are built in: name, file name, text.
+const BUILT_IN: &[(&str, &str, &str)] = &[
+    (
+        "terminal",
+        "themes/terminal.toml",
+        include_str!("../../themes/terminal.toml"),
+    ),
+    (
+        "dark",
+        "themes/dark.toml",
+        include_str!("../../themes/dark.toml"),
+    ),
+];
+
+macro_rules! theme {
+    ($($(#[$doc:meta])* $key:ident),* $(,)?) => {
+        /// A style for each thing that has a meaning.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Theme {
+            $($(#[$doc])* pub $key: Style,)*
+        }
+
+        impl Theme {
+            /// The names that a theme file gives a style to.
+            pub const KEYS: &[&str] = &[$(stringify!($key)),*];
+
+            fn build(mut style: impl FnMut(&'static str) -> Result<Style>) -> Result<Self> {
+                Ok(Self { $($key: style(stringify!($key))?,)* })
+            }
+        }
+    };
+}
+
+theme! {
+    /// The whole screen, under everything.
+    background,
+    /// Text.
+    text,
+    /// Less important text.
+    dim,
+    /// What asks for attention, calmly.
+    accent,
+    /// The user's name.
+    user,
+    /// The model's name.
+    assistant,
+    /// Good: faster than plain.
+    ok,
+    /// Not good: slower than plain, nearly full.
+    warn,
+    /// Failed.
+    error,
+    /// Code.
+    code,
+    /// Names of numbers in the panel.
+    panel_label,
+    /// The strategy `plain`.
+    plain,
+    /// The strategy `draft`.
+    draft,
+    /// The strategy `lookup`.
+    lookup,
+    /// The strategy `auto`.
+    auto,
+    /// Text whose tokens were drafted and accepted.
+    accepted,
+    /// What is selected.
+    selection,
+}
+
+impl Theme {
+    /// The names of the built-in themes.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUILT_IN.iter().map(|(name, _, _)| *name)
+    }
+
+    /// A built-in theme in the colours that the terminal has.
+    pub fn load(name: &str, depth: ColorDepth) -> Result<Self> {
+        let Some((_, file, text)) = BUILT_IN.iter().find(|(built_in, _, _)| *built_in == name)
+        else {
+            let names: Vec<&str> = Self::names().collect();
+            bail!(
+                "there is no theme `{name}`; there are: {}",
+                names.join(", ")
+            );
+        };
+        Self::parse(file, text, depth)
+    }
+
+    /// Reads a theme; `file` is only named in errors.
+    fn parse(file: &str, text: &str, depth: ColorDepth) -> Result<Self> {
+        let line = |at: usize| {
+            text.as_bytes()
+                .iter()
+                .take(at)
+                .filter(|byte| **byte == b'\n')
+                .count()
+                + 1
+        };
+        let table = DeTable::parse(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            anyhow!("{file}, line {}: {}", line(at), error.message())
+        })?;
+        let entry = |key: &str| {
+            table
+                .get_ref()
+                .iter()
+                .find(|(name, _)| name.get_ref() == key)
+        };
+        for key in table.get_ref().keys() {
+            if !Self::KEYS.contains(&key.get_ref().as_ref()) {
+                bail!(
+                    "{file}, line {}: unknown key `{}`; there are: {}",
+                    line(key.span().start),
+                    key.get_ref(),
+                    Self::KEYS.join(", ")
+                );
+            }
+        }
+        Self::build(|key| {
+            let (_, value) =
+                entry(key).with_context(|| format!("{file}: the key `{key}` is missing"))?;
+            style(value, depth)
+                .with_context(|| format!("{file}, line {}, key `{key}`", line(value.span().start)))
+        })
+    }
+
+    /// The style of a strategy; unknown ones look like `plain`.
+    pub fn strategy(&self, name: &str) -> Style {
+        match name {
+            "draft" => self.draft,
+            "lookup" => self.lookup,
+            "auto" => self.auto,
+            _ => self.plain,
+        }
+    }
+}
+
+/// Reads `COLOUR [on COLOUR] [MODIFIER...]`.
+fn style(value: &Spanned<toml::de::DeValue<'_>>, depth: ColorDepth) -> Result<Style> {
+    let text = value
+        .get_ref()
+        .as_str()
+        .context("the value must be a string, such as \"cyan bold\"")?;
+    let mut words = text.split_whitespace();
+    let foreground = words
+        .next()
+        .context("the value is empty; write `default` for the terminal's own colour")?;
+    let mut style = Style::new().fg(color(foreground, depth)?);
+    while let Some(word) = words.next() {
+        style = match word {
+            "on" => style.bg(color(
+                words.next().context("a colour must follow `on`")?,
+                depth,
+            )?),
+            "bold" => style.add_modifier(Modifier::BOLD),
+            "dim" => style.add_modifier(Modifier::DIM),
+            "italic" => style.add_modifier(Modifier::ITALIC),
+            "underline" => style.add_modifier(Modifier::UNDERLINED),
+            "reverse" => style.add_modifier(Modifier::REVERSED),
+            _ => bail!(
+                "unknown modifier `{word}`; there are: bold, dim, italic, underline, reverse, on COLOUR"
+            ),
+        };
+    }
+    Ok(style)
+}
+
+fn color(word: &str, depth: ColorDepth) -> Result<Color> {
+    let parsed = match word {
+        "default" => Color::Reset,
+        _ => Color::from_str(word).ok().with_context(|| {
+            format!("unknown colour `{word}`; write an ANSI name such as `cyan`, a number 0-255, #rrggbb or default")
+        })?,
+    };
+    Ok(reduce(parsed, depth))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_theme_reads_at_every_depth() {
+        for name in Theme::names() {
+            for depth in [
+                ColorDepth::None,
+                ColorDepth::Ansi16,
+                ColorDepth::Ansi256,
+                ColorDepth::Rgb,
+            ] {
+                Theme::load(name, depth).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn the_terminal_theme_uses_only_the_terminals_colours() {
+        let full = Theme::load("terminal", ColorDepth::Rgb).unwrap();
+        assert_eq!(full, Theme::load("terminal", ColorDepth::Ansi16).unwrap());
+        assert_eq!(full.background.bg, None);
+        assert!(
+            !format!("{full:?}").contains("DarkGray"),
+            "bright black is unreadable in many terminals"
+        );
+    }
+
+    #[test]
+    fn without_colours_modifiers_stay() {
+        let theme = Theme::load("dark", ColorDepth::None).unwrap();
+        assert_eq!(theme.user, Style::new().fg(Color::Reset).bold());
+        assert_eq!(theme.selection.bg, Some(Color::Reset));
+    }
+
+    #[track_caller]
+    fn check(change: (&str, &str), expect: &[&str]) {
+        let text = BUILT_IN[1].2;
+        assert!(text.contains(change.0));
+        let error = Theme::parse(
+            "my.toml",
+            &text.replacen(change.0, change.1, 1),
+            ColorDepth::Rgb,
+        )
+        .unwrap_err();
+        let message = format!("{error:#}");
+        for part in expect {
+            assert!(message.contains(part), "{message}");
+        }
+    }
+
+    #[test]
+    fn errors_name_file_line_and_key() {
+        check(
+            ("code ", "kode "),
+            &["my.toml, line 12", "unknown key `kode`", "panel_label"],
+        );
+        check(
+            ("#a9d2c3", "teal-ish"),
+            &["my.toml, line 12", "`code`", "unknown colour `teal-ish`"],
+        );
+        check(
+            ("#8fb4f2 bold", "#8fb4f2 blink"),
+            &["my.toml, line 7", "`user`", "unknown modifier `blink`"],
+        );
+        check(
+            ("\"#93c98a\"", "3"),
+            &["my.toml, line 9", "`ok`", "must be a string"],
+        );
+        check(
+            ("\"#93c98a\"", "\"\""),
+            &["my.toml, line 9", "`ok`", "empty"],
+        );
+        check(
+            ("default on #16181d", "default on"),
+            &["my.toml, line 3", "`background`", "must follow `on`"],
+        );
+        check(("\"#93c98a\"", "\"#93c98a"), &["my.toml, line 9"]);
+        check(
+            ("warn        = \"#e3bd74\"\n", ""),
+            &["my.toml", "`warn` is missing"],
+        );
+    }
+
+    #[test]
+    fn an_unknown_theme_names_the_known_ones() {
+        let message = Theme::load("lite", ColorDepth::Rgb)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains("lite") && message.contains("terminal, dark"),
+            "{message}"
+        );
+    }
+}

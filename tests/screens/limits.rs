@@ -1,0 +1,218 @@
+//! Every size, any sequence of messages, and very long chats.
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use proptest::prelude::*;
+use speck::app::Msg;
+use speck::engine::protocol::{Baseline, Event, FinishReason, Finished, Piece, Round};
+use speck::ui::{ColorDepth, Theme};
+
+use crate::pictures::streaming;
+use crate::user::{CODE, User, failure, fetch, loading, ready};
+
+#[test]
+fn every_size_is_drawn() {
+    let theme = Theme::load("terminal", ColorDepth::Ansi16).unwrap();
+    let states: [fn(&mut User); 4] = [
+        |_| {},
+        |user| user.keys("?"),
+        |user| user.keys("<S-Tab><PgUp>long input\\<Enter>with 日本語 lines<C-j>and more"),
+        |user| user.hear(failure("It broke.\nBadly.", true)),
+    ];
+    let sizes = |most: u16| {
+        (1..=12)
+            .chain((13..most).step_by(7))
+            .chain([29, 30, 59, 60, 89, 90, 110, 150])
+    };
+    for state in states {
+        let mut user = streaming((80, 24));
+        state(&mut user);
+        for width in sizes(200) {
+            for height in sizes(60).filter(|height| *height <= 60) {
+                user.size = (width, height);
+                // A frame may be drawn before the app hears of the new size.
+                user.buffer(&theme);
+                user.update(Msg::Resize(width, height));
+                user.buffer(&theme);
+            }
+        }
+    }
+    for empty in [User::new((80, 24)), User::ready((80, 24))] {
+        let mut user = empty;
+        for (width, height) in [(1, 1), (2, 3), (30, 8), (31, 9), (90, 8), (200, 60)] {
+            user.size = (width, height);
+            user.update(Msg::Resize(width, height));
+            user.buffer(&theme);
+        }
+    }
+}
+
+fn key() -> impl Strategy<Value = Msg> {
+    let code = prop_oneof![
+        any::<char>().prop_map(KeyCode::Char),
+        prop::sample::select("?/q\\acdjklnptuwyz".chars().collect::<Vec<_>>())
+            .prop_map(KeyCode::Char),
+        prop::sample::select(vec![
+            KeyCode::Enter,
+            KeyCode::Esc,
+            KeyCode::BackTab,
+            KeyCode::Up,
+            KeyCode::Down,
+            KeyCode::Left,
+            KeyCode::Right,
+            KeyCode::Home,
+            KeyCode::End,
+            KeyCode::PageUp,
+            KeyCode::PageDown,
+            KeyCode::Backspace,
+            KeyCode::Delete,
+        ]),
+    ];
+    let modifiers = prop::sample::select(vec![
+        KeyModifiers::NONE,
+        KeyModifiers::CONTROL,
+        KeyModifiers::SHIFT,
+        KeyModifiers::ALT,
+    ]);
+    (code, modifiers).prop_map(|(code, modifiers)| Msg::Key(KeyEvent::new(code, modifiers)))
+}
+
+fn round() -> impl Strategy<Value = Event> {
+    let counts = (0_usize..9, 0_usize..9, 0_usize..9, any::<u32>());
+    let pieces = prop::collection::vec((any::<String>(), any::<bool>()), 0..4);
+    let name = prop::sample::select(vec!["plain", "draft", "lookup", "new"]);
+    (counts, pieces, name, prop::option::of(any::<String>())).prop_map(
+        |((drafted, accepted, emitted, time), pieces, strategy, note)| {
+            Event::Round(Round {
+                strategy,
+                n_drafted: drafted,
+                n_verified: drafted,
+                n_accepted: accepted.min(drafted),
+                n_emitted: emitted,
+                draft_time: Duration::from_micros(time.into()),
+                verify_time: Duration::from_micros((time / 3).into()),
+                other_time: Duration::from_micros((time / 7).into()),
+                pieces: pieces
+                    .into_iter()
+                    .map(|(text, drafted)| Piece { text, drafted })
+                    .collect(),
+                context_used: time as usize,
+                note,
+            })
+        },
+    )
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let reason = prop::sample::select(vec![
+        FinishReason::EndOfTurn,
+        FinishReason::MaxTokens,
+        FinishReason::ContextFull,
+        FinishReason::Stopped,
+    ]);
+    prop_oneof![
+        8 => round(),
+        1 => (any::<u64>(), any::<Option<u64>>()).prop_map(|(done, total)| fetch(done, total)),
+        1 => any::<u64>().prop_map(loading),
+        1 => Just(ready()),
+        1 => (any::<u32>(), any::<usize>())
+            .prop_map(|(ns, context)| Event::Baseline(Baseline { per_token: Duration::from_nanos(ns.into()), context })),
+        1 => prop::sample::select(vec!["plain", "draft", "lookup"]).prop_map(Event::Strategy),
+        1 => (any::<usize>(), any::<usize>()).prop_map(|(done, total)| Event::Prefill { done, total }),
+        1 => (reason, any::<usize>()).prop_map(|(reason, tokens)| Event::Finished(Finished {
+            reason,
+            prompt_tokens: tokens,
+            reused_tokens: 0,
+            prefill_time: Duration::from_millis(1),
+            answer_tokens: tokens,
+        })),
+        1 => any::<String>().prop_map(|message| failure(&message, false)),
+    ]
+}
+
+fn msg() -> impl Strategy<Value = Msg> {
+    prop_oneof![
+        12 => key(),
+        6 => event().prop_map(Msg::Engine),
+        1 => any::<String>().prop_map(Msg::Paste),
+        1 => any::<i16>().prop_map(Msg::Scroll),
+        1 => (0_u16..200, 0_u16..60).prop_map(|(width, height)| Msg::Resize(width, height)),
+        1 => Just(Msg::Tick),
+        1 => any::<String>().prop_map(|message| Msg::Engine(failure(&message, true))),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn nothing_panics(
+        msgs in prop::collection::vec((msg(), 0_u64..2000), 0..60),
+        size in (1_u16..200, 1_u16..60),
+        start_ready in any::<bool>(),
+    ) {
+        let theme = Theme::load("dark", ColorDepth::Ansi256).unwrap();
+        let mut user = if start_ready { User::ready((80, 24)) } else { User::new((80, 24)) };
+        user.keys("hello<Enter>");
+        user.size = size;
+        for (msg, ms) in msgs {
+            user.wait(ms);
+            user.update(msg);
+            let (buffer, _) = user.buffer(&theme);
+            for cell in buffer.content() {
+                prop_assert!(!cell.symbol().contains(char::is_control), "{:?}", cell.symbol());
+            }
+        }
+    }
+}
+
+/// Prints what an update and a draw cost; the bounds are far above what they should be.
+#[test]
+fn a_long_chat_is_quick() {
+    let theme = Theme::load("terminal", ColorDepth::Ansi16).unwrap();
+    let mut user = User::ready((120, 40));
+    for turn in 0..10_000 {
+        user.keys("hi<Enter>");
+        user.hear(Event::Round(Round {
+            strategy: "draft",
+            n_drafted: 4,
+            n_verified: 4,
+            n_accepted: 4,
+            n_emitted: 5,
+            draft_time: Duration::from_millis(10),
+            verify_time: Duration::from_millis(30),
+            other_time: Duration::ZERO,
+            pieces: vec![Piece {
+                text: format!("{turn} {CODE}"),
+                drafted: turn % 2 == 0,
+            }],
+            context_used: 10,
+            note: None,
+        }));
+        user.finish(FinishReason::EndOfTurn);
+    }
+    user.keys("hi<Enter>");
+    let start = Instant::now();
+    user.stream(CODE, "draft", &[0]);
+    let update = start.elapsed() / CODE.split([' ', '\n']).count() as u32;
+
+    let draws = 50;
+    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
+    let start = Instant::now();
+    for _ in 0..draws {
+        terminal
+            .draw(|frame| speck::ui::draw(&user.app, &theme, frame))
+            .unwrap();
+    }
+    let draw = start.elapsed() / draws;
+
+    user.keys("<PgUp>");
+    let start = Instant::now();
+    user.update(Msg::Resize(100, 40));
+    let resize = start.elapsed();
+    println!("10,000 turns: update {update:?}, draw {draw:?}, resize {resize:?}");
+    assert!(update < Duration::from_millis(20), "update {update:?}");
+    assert!(draw < Duration::from_millis(40), "draw {draw:?}");
+    assert!(resize < Duration::from_secs(10), "resize {resize:?}");
+}

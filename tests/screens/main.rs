@@ -1,0 +1,8 @@
+//! The screen as a user meets it: keys and engine events in, effects and pictures out.
+//!
+//! The pictures are in `snapshots/`; `cargo insta review` shows what a change does to them.
+
+mod keys;
+mod limits;
+mod pictures;
+mod user;
