@@ -89,7 +89,7 @@ check_in_root() {
     cargo check -Zbuild-std --offline --target "$target" "${build[@]}" "$@"
 }
 
-build=(--locked --features metal)
+build=(--locked --release --features metal) # as users build it
 mac_cc=(CC_aarch64_apple_darwin=empty-cc AR_aarch64_apple_darwin=empty-cc SDKROOT=/)
 
 command -v cargo >/dev/null || cannot "cargo is not on the PATH; install Rust first"

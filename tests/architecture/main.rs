@@ -14,8 +14,8 @@ use proc_macro2::TokenStream;
 
 /// The order of modules. One may name itself and what stands before it on a line it stands on.
 const ORDER: [&str; 2] = [
-    "cancel clean config engine::protocol model strategy decoding engine cli commands main",
-    "cancel clean config engine::protocol stats app ui terminal cli commands main",
+    "cancel clean config model::progress engine::protocol model strategy decoding engine cli commands main",
+    "cancel clean config model::progress engine::protocol stats app ui terminal cli commands main",
 ];
 
 /// What some modules never name, whoever re-exports it.
@@ -98,16 +98,16 @@ fn violations(path: &Path, source: &str) -> Vec<String> {
     }
     if let Ok(inside) = path.strip_prefix("src") {
         let scope = scope(inside);
-        let user = if scope.is_empty() {
+        let module = if scope.is_empty() {
             Some("main")
         } else {
             place(&scope)
         };
-        match user {
-            Some(user) => broken.extend(
+        match module {
+            Some(module) => broken.extend(
                 names(tokens, &scope)
                     .iter()
-                    .filter_map(|name| fault(name, user)),
+                    .filter_map(|name| fault(name, module)),
             ),
             None => broken.push("has no place in the order of modules".to_owned()),
         }
@@ -140,34 +140,34 @@ fn place(path: &[String]) -> Option<&'static str> {
         .max_by_key(|name| name.len())
 }
 
-fn may_name(user: &str, used: &str) -> bool {
-    let used_before = |line: &&str| {
-        let mut before = line.split(' ').take_while(|name| *name != user);
-        line.split(' ').any(|name| name == user) && before.any(|name| name == used)
+fn may_name(module: &str, other: &str) -> bool {
+    let stands_before = |line: &&str| {
+        let mut before = line.split(' ').take_while(|name| *name != module);
+        line.split(' ').any(|name| name == module) && before.any(|name| name == other)
     };
-    user == used || ORDER.iter().any(used_before)
+    module == other || ORDER.iter().any(stands_before)
 }
 
-/// What is wrong with a name in the module `user`.
-fn fault(Name { path, line }: &Name, user: &str) -> Option<String> {
+/// What is wrong with a name in `module`.
+fn fault(Name { path, line }: &Name, module: &str) -> Option<String> {
     let named = path.join("::");
     let mut never = NEVER
         .iter()
-        .filter(|(users, _)| users.contains(&user))
+        .filter(|(modules, _)| modules.contains(&module))
         .flat_map(|(_, things)| *things);
     if let Some(thing) = never.find(|thing| path.iter().any(|part| part == *thing)) {
-        return Some(format!("{line}: {user} must not name {thing} ({named})"));
+        return Some(format!("{line}: {module} must not name {thing} ({named})"));
     }
     let (root, inner) = path.split_first()?;
-    if root != "crate" || inner.is_empty() || user == "main" {
+    if root != "crate" || inner.is_empty() || module == "main" {
         return None;
     }
     match place(inner) {
         None => Some(format!(
             "{line}: {named} has no place in the order of modules"
         )),
-        Some(used) => (!may_name(user, used))
-            .then(|| format!("{line}: {user} must not name {used} ({named})")),
+        Some(other) => (!may_name(module, other))
+            .then(|| format!("{line}: {module} must not name {other} ({named})")),
     }
 }
 

@@ -75,7 +75,7 @@ fn collect_path(tokens: &[TokenTree], prefix: &[String], names: &mut Vec<Name>) 
         match tokens.get(at) {
             Some(TokenTree::Ident(ident)) => path.push(ident.to_string()),
             Some(TokenTree::Punct(glob)) if glob.as_char() == '*' && at > 0 => {
-                path.push("*".to_owned())
+                path.push("*".to_owned());
             }
             Some(TokenTree::Group(group))
                 if group.delimiter() == Delimiter::Brace && !path.is_empty() =>
