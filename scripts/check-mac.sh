@@ -15,9 +15,9 @@ suite=forky # the first Debian whose rustc is new enough for `rust-version` in C
 packages=cargo,gcc,libc6-dev,rust-src,rustc
 cache=${SPECK_MAC_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/speck-mac-check}
 root=$cache/$suite
-script=$(realpath "${BASH_SOURCE[0]}")
-checkout=$(dirname "$(dirname "$script")")
-cd "$checkout"
+log=$cache/setup.log
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+checkout=$(pwd -P)
 
 say() { echo "check-mac: $*" >&2; }
 cannot() { say "$*"; exit 3; }
@@ -41,33 +41,38 @@ CC
   mv "$1/empty-cc.$$" "$1/empty-cc"
 }
 
-# The mirror that apt uses for Debian itself, whatever else is among its sources.
-debian_mirror() {
-  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | sort -u | head -n 1
+# Runs a command quietly; shows the end of the log when it fails.
+logged() {
+  "$@" >>"$log" 2>&1 </dev/null || { tail "$log" >&2; say "'$1' failed; the whole log is $log"; exit 1; }
 }
 
-# Makes the root beside its final place and moves it there when it is whole.
-make_root() {
-  local mirror log=$cache/setup.log
+# The mirror that apt uses for Debian itself, whatever else is among its sources.
+debian_mirror() {
+  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' |
+    awk 'NR == 1'
+}
+
+# Makes the root beside its final place and moves it there when it is whole. A subshell: the lock ends
+# with it and with the programs it started.
+make_root() (
   exec 9>"$cache/lock"
   flock --nonblock 9 || { say "waiting for another run to set up $root"; flock 9; }
-  [[ ! -d $root ]] || return 0
+  [[ ! -d $root ]] || exit 0
   say "setting up a Debian $suite root in $root, once; this takes a few minutes (log: $log)"
-  {
-    [[ -n $(debian_mirror) ]] && command -v debootstrap || apt-get update
-    command -v debootstrap || DEBIAN_FRONTEND=noninteractive apt-get install -y debootstrap
-  } >"$log" 2>&1 </dev/null || { tail "$log" >&2; say "cannot install debootstrap"; exit 1; }
+  : >"$log"
+  if ! command -v debootstrap >/dev/null || [[ -z $(debian_mirror) ]]; then
+    apt-get update >>"$log" 2>&1 || say "apt-get update failed in part; going on with what apt knows"
+    logged env DEBIAN_FRONTEND=noninteractive apt-get install -y debootstrap
+  fi
   mirror=$(debian_mirror)
   [[ -n $mirror ]] || cannot "apt's sources name no Debian mirror; run 'rustup target add $target' and try again"
   rm -rf --one-file-system "$root.part"
   # `sid` is the recipe for all newer suites, some of which an older debootstrap does not know by name.
-  debootstrap --variant=minbase --include="$packages" "$suite" "$root.part" "$mirror" \
-    /usr/share/debootstrap/scripts/sid >>"$log" 2>&1 </dev/null ||
-    { tail "$log" >&2; say "debootstrap failed; the whole log is $log"; exit 1; }
+  logged debootstrap --variant=minbase --include="$packages" "$suite" "$root.part" "$mirror" \
+    /usr/share/debootstrap/scripts/sid
   rm -f "$root.part"/var/cache/apt/archives/*.deb
   mv "$root.part" "$root"
-  exec 9>&-
-}
+)
 
 # Dependencies come from this machine's cargo, which knows its mirrors and proxies; the root is offline.
 check_in_root() {
@@ -81,7 +86,7 @@ check_in_root() {
   mount --bind /proc "$root/proc"
   mount --bind /dev "$root/dev"
   mount --bind -o ro "$cargo_home/registry" "$root/root/.cargo/registry"
-  # Below its own path: cargo tells checkouts apart by their paths, and they share one target folder.
+  # Each checkout below its own path: they share a target folder, and cargo tells them apart by path.
   mount --bind -o ro "$checkout" "$root/checkout$checkout"
   exec chroot "$root" env -i --chdir="/checkout$checkout" HOME=/root PATH=/usr/local/bin:/usr/bin:/bin \
     TERM="${TERM:-dumb}" CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-auto}" CARGO_TARGET_DIR=/target \
@@ -106,7 +111,7 @@ command -v apt-get >/dev/null && ((EUID == 0)) ||
 if [[ ${SPECK_MAC_NAMESPACE:-} != "$$" ]]; then
   unshare --mount true 2>/dev/null ||
     cannot "this container may not mount; run 'rustup target add $target' and try again"
-  SPECK_MAC_NAMESPACE=$$ exec unshare --mount "$script" "$@"
+  SPECK_MAC_NAMESPACE=$$ exec unshare --mount "$checkout/scripts/check-mac.sh" "$@"
 fi
 mkdir -p "$cache"
 [[ -d $root ]] || make_root
