@@ -33,6 +33,10 @@ impl Cancel {
 
     /// `Err(Cancelled)` once the work was asked to stop.
     pub fn check(&self) -> Result<(), Cancelled> {
-        if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+        if self.is_cancelled() {
+            Err(Cancelled)
+        } else {
+            Ok(())
+        }
     }
 }

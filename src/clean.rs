@@ -50,7 +50,10 @@ mod tests {
             "👩‍👩‍👧‍👦 🏳️‍🌈 👍🏽 🇳🇿",
             "non-breaking\u{a0}space, zero width\u{200b}space, left-to-right\u{200e}mark",
         ] {
-            assert!(matches!(clean(text), Cow::Borrowed(same) if same == text), "{text:?}");
+            assert!(
+                matches!(clean(text), Cow::Borrowed(same) if same == text),
+                "{text:?}"
+            );
         }
     }
 
@@ -60,7 +63,10 @@ mod tests {
         check("\x1b]52;c;aGk=\x07", "␛]52;c;aGk=␇");
         check("a\r\nb\x08\x7f\0", "a␍\nb␈␡␀");
         check("\u{9b}31m\u{85}", "\u{fffd}31m\u{fffd}");
-        check("\u{202e}evil\u{202c} \u{2066}x\u{2069}", "\u{fffd}evil\u{fffd} \u{fffd}x\u{fffd}");
+        check(
+            "\u{202e}evil\u{202c} \u{2066}x\u{2069}",
+            "\u{fffd}evil\u{fffd} \u{fffd}x\u{fffd}",
+        );
         check("hi\u{e0041}\u{e007f}", "hi\u{fffd}\u{fffd}");
     }
 

@@ -111,8 +111,14 @@ impl ChatArgs {
         put(self.device.as_ref(), &mut config.model.device);
         put(count(self.context).as_ref(), &mut config.model.context);
         put(self.strategy.as_ref(), &mut config.decoding.strategy);
-        put(count(self.draft_length).as_ref(), &mut config.decoding.draft_length);
-        put(count(self.max_tokens).as_ref(), &mut config.decoding.max_tokens);
+        put(
+            count(self.draft_length).as_ref(),
+            &mut config.decoding.draft_length,
+        );
+        put(
+            count(self.max_tokens).as_ref(),
+            &mut config.decoding.max_tokens,
+        );
         put(self.system.as_ref(), &mut config.chat.system);
         put(self.theme.as_ref(), &mut config.screen.theme);
     }
@@ -156,7 +162,9 @@ pub struct TokenizeArgs {
 
 /// `speck template`
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  echo '[{\"role\":\"user\",\"content\":\"Hi\"}]' > hi.json\n  speck template smollm2-135m --messages hi.json")]
+#[command(
+    after_help = "Example:\n  echo '[{\"role\":\"user\",\"content\":\"Hi\"}]' > hi.json\n  speck template smollm2-135m --messages hi.json"
+)]
 pub struct TemplateArgs {
     /// The model whose chat template to use, or a file that ends in .jinja
     #[arg(value_name = "REF|FILE.jinja")]
@@ -224,7 +232,17 @@ mod tests {
 
     #[test]
     fn a_flag_wins_over_the_configuration() {
-        let line = ["speck", "chat", "--strategy", "lookup", "--draft-length", "16", "--device", "cpu", "Hi"];
+        let line = [
+            "speck",
+            "chat",
+            "--strategy",
+            "lookup",
+            "--draft-length",
+            "16",
+            "--device",
+            "cpu",
+            "Hi",
+        ];
         let Some(Command::Chat(chat)) = Cli::try_parse_from(line).unwrap().command else {
             panic!("not chat")
         };
@@ -244,7 +262,12 @@ mod tests {
         let chat = Cli::command().find_subcommand("chat").unwrap().clone();
         let keys: Vec<String> = chat
             .get_arguments()
-            .filter_map(|flag| flag.get_help()?.to_string().split_once("[key: ").map(|(_, key)| key.to_owned()))
+            .filter_map(|flag| {
+                flag.get_help()?
+                    .to_string()
+                    .split_once("[key: ")
+                    .map(|(_, key)| key.to_owned())
+            })
             .collect();
         assert_eq!(keys.len(), 9);
         for key in keys {

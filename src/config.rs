@@ -115,7 +115,12 @@ pub enum LookupCompat {
 
 impl Default for Model {
     fn default() -> Self {
-        Self { target: "smollm2-135m".into(), draft: "auto".into(), context: 0, device: Device::Auto }
+        Self {
+            target: "smollm2-135m".into(),
+            draft: "auto".into(),
+            context: 0,
+            device: Device::Auto,
+        }
     }
 }
 
@@ -132,7 +137,10 @@ impl Default for Decoding {
 
 impl Default for Screen {
     fn default() -> Self {
-        Self { theme: "terminal".into(), panel: true }
+        Self {
+            theme: "terminal".into(),
+            panel: true,
+        }
     }
 }
 
@@ -141,9 +149,12 @@ where
     D: Deserializer<'de>,
 {
     let number = i64::deserialize(deserializer)?;
-    let valid = u64::try_from(number).ok().filter(|n| (LEAST..=MOST).contains(n));
+    let valid = u64::try_from(number)
+        .ok()
+        .filter(|n| (LEAST..=MOST).contains(n));
     let valid = valid.and_then(|n| usize::try_from(n).ok());
-    valid.ok_or_else(|| D::Error::custom(format!("{number} is not a number from {LEAST} to {MOST}")))
+    valid
+        .ok_or_else(|| D::Error::custom(format!("{number} is not a number from {LEAST} to {MOST}")))
 }
 
 /// Why there is no configuration. The message is whole: file, line, key, what is valid.
@@ -163,7 +174,9 @@ impl Loaded {
     /// Reads the user's configuration file. That it is missing is fine, unless `SPECK_CONFIG` names it.
     pub fn from_user() -> Result<Self, ConfigError> {
         match path() {
-            Some((path, Named::Default)) if matches!(path.try_exists(), Ok(false)) => Ok(Self::default()),
+            Some((path, Named::Default)) if matches!(path.try_exists(), Ok(false)) => {
+                Ok(Self::default())
+            }
             Some((path, Named::Default | Named::ByUser)) => Self::from_file(&path),
             None => Ok(Self::default()),
         }
@@ -172,13 +185,19 @@ impl Loaded {
     /// Reads a configuration file.
     pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
         let text = read(path).map_err(|why| {
-            ConfigError(format!("cannot read the configuration {}: {why}", path.display()))
+            ConfigError(format!(
+                "cannot read the configuration {}: {why}",
+                path.display()
+            ))
         })?;
         let config = toml::from_str(&text).map_err(|error| {
             let what = error.message().replace("unknown field", "unknown key");
             ConfigError(located(path, &text, error.span(), what.trim()))
         })?;
-        Ok(Self { config, source: Some((path.into(), text)) })
+        Ok(Self {
+            config,
+            source: Some((path.into(), text)),
+        })
     }
 
     /// The file that was read.
@@ -214,13 +233,19 @@ pub enum Named {
 /// The configuration file: `SPECK_CONFIG`, else `speck/config.toml` under `XDG_CONFIG_HOME` or
 /// `~/.config`. `None` when the user has no home.
 pub fn path() -> Option<(PathBuf, Named)> {
-    let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let variable = |name| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     if let Some(file) = variable("SPECK_CONFIG") {
         return Some((file, Named::ByUser));
     }
-    let folder = variable("XDG_CONFIG_HOME").filter(|folder| folder.is_absolute()).or_else(|| {
-        directories::BaseDirs::new().map(|folders| folders.home_dir().join(".config"))
-    })?;
+    let folder = variable("XDG_CONFIG_HOME")
+        .filter(|folder| folder.is_absolute())
+        .or_else(|| {
+            directories::BaseDirs::new().map(|folders| folders.home_dir().join(".config"))
+        })?;
     Some((folder.join("speck").join("config.toml"), Named::Default))
 }
 
@@ -230,7 +255,9 @@ fn read(path: &Path) -> Result<String, String> {
         _ => error.to_string(),
     })?;
     let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    file.take(MAX_FILE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| error.to_string())?;
     if bytes.len() as u64 > MAX_FILE {
         return Err(format!("it is larger than {MAX_FILE} bytes"));
     }
@@ -252,7 +279,10 @@ fn located(path: &Path, text: &str, span: Option<Range<usize>>, what: &str) -> S
     };
     let number = line_of(before.as_bytes());
     let line = text.lines().nth(number - 1).unwrap_or_default().trim();
-    format!("{}, line {number}: {what}\n  {number} | {line}", path.display())
+    format!(
+        "{}, line {number}: {what}\n  {number} | {line}",
+        path.display()
+    )
 }
 
 #[cfg(test)]
@@ -268,7 +298,10 @@ mod tests {
 
     #[test]
     fn the_example_is_the_default() {
-        assert_eq!(toml::from_str::<Config>(EXAMPLE).unwrap(), Config::default());
+        assert_eq!(
+            toml::from_str::<Config>(EXAMPLE).unwrap(),
+            Config::default()
+        );
         assert_eq!(load("").unwrap().config, Config::default());
     }
 
@@ -288,9 +321,23 @@ mod tests {
 
     #[test]
     fn a_file_overrides_only_what_it_names() {
-        let config = load("[decoding]\ndraft_length = 16\n[model]\ndevice = \"cpu\"").unwrap().config;
-        assert_eq!(config.decoding, Decoding { draft_length: 16, ..Decoding::default() });
-        assert_eq!(config.model, Model { device: Device::Cpu, ..Model::default() });
+        let config = load("[decoding]\ndraft_length = 16\n[model]\ndevice = \"cpu\"")
+            .unwrap()
+            .config;
+        assert_eq!(
+            config.decoding,
+            Decoding {
+                draft_length: 16,
+                ..Decoding::default()
+            }
+        );
+        assert_eq!(
+            config.model,
+            Model {
+                device: Device::Cpu,
+                ..Model::default()
+            }
+        );
     }
 
     fn check(text: &str, expect: &[&str]) {
@@ -302,25 +349,58 @@ mod tests {
 
     #[test]
     fn errors_name_file_line_key_and_what_is_valid() {
-        check("[decoding]\n\ndraft_lenght = 3", &["FILE, line 3: unknown key `draft_lenght`", "`draft_length`"]);
-        check("[screens]", &["FILE, line 1: unknown key `screens`", "`screen`"]);
-        check("[model]\ndevice = \"gpu\"", &["FILE, line 2", "`gpu`", "`metal`", "2 | device = \"gpu\""]);
-        check("[decoding]\ndraft_length = 17", &["FILE, line 2: 17 is not a number from 1 to 16", "draft_length = 17"]);
-        check("[decoding]\ndraft_length = -1", &["line 2: -1 is not a number from 1 to 16"]);
+        check(
+            "[decoding]\n\ndraft_lenght = 3",
+            &["FILE, line 3: unknown key `draft_lenght`", "`draft_length`"],
+        );
+        check(
+            "[screens]",
+            &["FILE, line 1: unknown key `screens`", "`screen`"],
+        );
+        check(
+            "[model]\ndevice = \"gpu\"",
+            &["FILE, line 2", "`gpu`", "`metal`", "2 | device = \"gpu\""],
+        );
+        check(
+            "[decoding]\ndraft_length = 17",
+            &[
+                "FILE, line 2: 17 is not a number from 1 to 16",
+                "draft_length = 17",
+            ],
+        );
+        check(
+            "[decoding]\ndraft_length = -1",
+            &["line 2: -1 is not a number from 1 to 16"],
+        );
         check("[decoding]\nmax_tokens = 0", &["line 2: 0 is not"]);
-        check("[model]\ncontext = 9223372036854775807", &["line 2", "context"]);
+        check(
+            "[model]\ncontext = 9223372036854775807",
+            &["line 2", "context"],
+        );
         check("[screen]\npanel = \"yes\"", &["line 2", "boolean"]);
-        check("[decoding]\nlookup_compat = \"hf\"", &["line 2", "`transformers`"]);
+        check(
+            "[decoding]\nlookup_compat = \"hf\"",
+            &["line 2", "`transformers`"],
+        );
         check("[model]\ntarget = ", &["FILE, line 2"]);
         check("a = 1\na = 2", &["line"]);
-        check("[model]\ntarget = \"a\"\ntarget = \"b\"", &["line 3", "duplicate"]);
+        check(
+            "[model]\ntarget = \"a\"\ntarget = \"b\"",
+            &["line 3", "duplicate"],
+        );
     }
 
     #[test]
     fn other_modules_errors_are_located_too() {
         let loaded = load("[screen]\n# a comment\ntheme = \"nope\"").unwrap();
-        let error = loaded.blame("screen", "theme", "there is no such theme").to_string();
-        assert!(error.contains(", line 3: screen.theme: there is no such theme\n  3 | theme = \"nope\""), "{error}");
+        let error = loaded
+            .blame("screen", "theme", "there is no such theme")
+            .to_string();
+        assert!(
+            error
+                .contains(", line 3: screen.theme: there is no such theme\n  3 | theme = \"nope\""),
+            "{error}"
+        );
         let error = loaded.blame("decoding", "strategy", "unknown").to_string();
         assert_eq!(error, "decoding.strategy: unknown");
     }

@@ -68,7 +68,8 @@ impl Totals {
         self.verify_time += round.verify_time;
         self.other_time += round.other_time;
         if self.by_position.len() < round.n_verified {
-            self.by_position.resize(round.n_verified, Position::default());
+            self.by_position
+                .resize(round.n_verified, Position::default());
         }
         for (i, position) in self.by_position[..round.n_verified].iter_mut().enumerate() {
             position.verified += 1;
@@ -163,9 +164,13 @@ impl Stats {
             self.decode.add(round);
         }
         self.answer.add(round);
-        self.window.push_back(Round { pieces: Vec::new(), ..round.clone() });
+        self.window.push_back(Round {
+            pieces: Vec::new(),
+            ..round.clone()
+        });
         while self.window.len() > WINDOW_ROUNDS
-            || self.window.len() > 1 && self.window.iter().map(Round::wall).sum::<Duration>() > WINDOW_TIME
+            || self.window.len() > 1
+                && self.window.iter().map(Round::wall).sum::<Duration>() > WINDOW_TIME
         {
             self.window.pop_front();
         }
@@ -257,7 +262,11 @@ mod tests {
     #[test]
     fn positions_after_a_rejection_count_as_verified() {
         let totals = Totals::of(&[round(3, 1, [0; 3]), round(2, 2, [0; 3])]);
-        let acceptances: Vec<_> = totals.by_position.iter().map(|p| p.acceptance().unwrap()).collect();
+        let acceptances: Vec<_> = totals
+            .by_position
+            .iter()
+            .map(|p| p.acceptance().unwrap())
+            .collect();
         assert_eq!(acceptances, [1.0, 0.5, 0.0]);
     }
 
@@ -277,7 +286,10 @@ mod tests {
         let mut stats = Stats::default();
         stats.push(&round(3, 1, [10, 30, 0]));
         assert_eq!(stats.speed_up(), None);
-        stats.set_baseline(Baseline { per_token: Duration::from_millis(30), context: 0 });
+        stats.set_baseline(Baseline {
+            per_token: Duration::from_millis(30),
+            context: 0,
+        });
         assert_eq!(stats.speed_up(), Some(1.5));
         for _ in 0..WINDOW_ROUNDS {
             stats.push(&round(0, 0, [0, 30, 0]));

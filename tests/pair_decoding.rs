@@ -19,7 +19,8 @@ const LOGITS: &str = include_str!("cases/logits.json");
 const PROMPTS: &str = include_str!("cases/questions.json");
 
 fn loaded() -> Loaded {
-    let path = std::env::var_os("SPECK_TEST_TARGET").expect("SPECK_TEST_TARGET: see scripts/test.sh");
+    let path =
+        std::env::var_os("SPECK_TEST_TARGET").expect("SPECK_TEST_TARGET: see scripts/test.sh");
     let settings = LoadSettings {
         target: Reference::File(PathBuf::from(path)),
         draft: DraftChoice::Auto,
@@ -37,8 +38,14 @@ fn decoder(draft_length: usize) -> (Decoder, Vec<Vec<Token>>) {
     let prompts = prompts
         .into_iter()
         .map(|content| {
-            let messages = [Message { role: Role::User, content }];
-            loaded.template.prompt(&messages, &loaded.tokenizer).unwrap()
+            let messages = [Message {
+                role: Role::User,
+                content,
+            }];
+            loaded
+                .template
+                .prompt(&messages, &loaded.tokenizer)
+                .unwrap()
         })
         .collect();
     let ends = loaded.tokenizer.end_of_turn().to_vec();
@@ -61,7 +68,9 @@ fn write(
     stop: impl Fn(usize) -> bool,
 ) -> Vec<Token> {
     decoder.reset();
-    decoder.begin(prompt, &Cancel::new(), &mut |_, _| {}).unwrap();
+    decoder
+        .begin(prompt, &Cancel::new(), &mut |_, _| {})
+        .unwrap();
     let mut written = Vec::new();
     for n in 0.. {
         if written.len() == budget {
@@ -73,7 +82,9 @@ fn write(
             stopped.cancel();
             assert!(decoder.round(budget - written.len(), &stopped).is_err());
         }
-        let round = decoder.round(budget - written.len(), &Cancel::new()).unwrap();
+        let round = decoder
+            .round(budget - written.len(), &Cancel::new())
+            .unwrap();
         assert_eq!(round.draft_error, None);
         written.extend(round.emitted);
         if round.ended {
@@ -95,16 +106,31 @@ fn check_identity(which: &[usize], lengths: impl Iterator<Item = usize> + Clone,
         let (mut decoder, _) = decoder(length);
         for (&i, expect) in which.iter().zip(&expect) {
             let mut check = |what: &str, written: Vec<Token>| {
-                assert_eq!(&written, expect, "prompt {i}, {what}, draft length {length}");
+                assert_eq!(
+                    &written, expect,
+                    "prompt {i}, {what}, draft length {length}"
+                );
                 compared += written.len();
             };
             let prompt = &prompts[i];
-            check("draft", write(&mut decoder, prompt, budget, |_| "draft", |_| false));
+            check(
+                "draft",
+                write(&mut decoder, prompt, budget, |_| "draft", |_| false),
+            );
             if Some(length) == lengths.clone().next() {
-                check("lookup", write(&mut decoder, prompt, budget, |_| "lookup", |_| false));
+                check(
+                    "lookup",
+                    write(&mut decoder, prompt, budget, |_| "lookup", |_| false),
+                );
                 let names = ["draft", "plain", "lookup"];
-                check("swaps", write(&mut decoder, prompt, budget, |n| names[n % 3], |_| false));
-                check("stops", write(&mut decoder, prompt, budget, |_| "draft", |n| n % 5 == 2));
+                check(
+                    "swaps",
+                    write(&mut decoder, prompt, budget, |n| names[n % 3], |_| false),
+                );
+                check(
+                    "stops",
+                    write(&mut decoder, prompt, budget, |_| "draft", |n| n % 5 == 2),
+                );
             }
         }
     }
@@ -172,14 +198,34 @@ fn pair_greedy_text_follows_the_reference() {
     let plain: Vec<Box<dyn strategy::Strategy>> = vec![Box::new(strategy::Plain)];
     let mut decoder = Decoder::new(loaded.target, plain, ends);
     for case in cases.cases {
-        let messages = [Message { role: Role::User, content: case.prompt }];
-        let prompt = loaded.template.prompt(&messages, &loaded.tokenizer).unwrap();
+        let messages = [Message {
+            role: Role::User,
+            content: case.prompt,
+        }];
+        let prompt = loaded
+            .template
+            .prompt(&messages, &loaded.tokenizer)
+            .unwrap();
         assert_eq!(prompt, case.prompt_ids, "{}", case.name);
-        let written = write(&mut decoder, &prompt, case.greedy_ids.len(), |_| "plain", |_| false);
+        let written = write(
+            &mut decoder,
+            &prompt,
+            case.greedy_ids.len(),
+            |_| "plain",
+            |_| false,
+        );
         let same = strategy::common_prefix(&written, &case.greedy_ids);
-        println!("{}: {same} of {} tokens as the reference", case.name, case.greedy_ids.len());
+        println!(
+            "{}: {same} of {} tokens as the reference",
+            case.name,
+            case.greedy_ids.len()
+        );
         // Quantised activations part from float32 at a near-tie sooner or later.
-        assert!(same >= 8.min(case.greedy_ids.len()), "{}: {same}", case.name);
+        assert!(
+            same >= 8.min(case.greedy_ids.len()),
+            "{}: {same}",
+            case.name
+        );
     }
 }
 
@@ -207,7 +253,11 @@ fn pair_rows_of_a_pass_equal_single_row_passes() {
             model.truncate(prompt.len());
             let logits = model.forward(&text[..n], &cancel).unwrap();
             for (row, expect) in single[..n].iter().enumerate() {
-                let bits: Vec<u32> = logits.row(row).iter().map(|logit| logit.to_bits()).collect();
+                let bits: Vec<u32> = logits
+                    .row(row)
+                    .iter()
+                    .map(|logit| logit.to_bits())
+                    .collect();
                 assert!(&bits == expect, "{}: row {row} of {n}", model.name());
             }
         }

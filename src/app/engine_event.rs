@@ -11,7 +11,7 @@ const RATE_AFTER_SECONDS: f64 = 0.5;
 impl App {
     pub(super) fn hear(&mut self, event: Event) {
         match event {
-            Event::Fetch(fetch) => self.fetching(fetch),
+            Event::Fetch(fetch) => self.fetching(&fetch),
             Event::Loading(loading) => {
                 let what = clean(&loading.what).into_owned();
                 self.phase = Phase::Loading(Loading { what, ..loading });
@@ -19,18 +19,21 @@ impl App {
             Event::Ready(ready) => self.loaded(ready),
             Event::Baseline(baseline) => self.measured(baseline),
             Event::Strategy(name) => self.drafts_with(name),
-            Event::Prefill { done, total } => self.set_answer_state(AnswerState::Prefill { done, total }),
+            Event::Prefill { done, total } => {
+                self.set_answer_state(AnswerState::Prefill { done, total });
+            }
             Event::Round(round) => self.landed(&round),
             Event::Finished(finished) => self.finished(&finished),
             Event::Failed(failure) => self.failed(&failure),
         }
     }
 
-    fn fetching(&mut self, fetch: Fetch) {
+    fn fetching(&mut self, fetch: &Fetch) {
         let fetch = Fetch {
             what: clean(&fetch.what).into_owned(),
             how: clean(&fetch.how).into_owned(),
-            ..fetch
+            done: fetch.done,
+            total: fetch.total,
         };
         let (since, from) = match &self.phase {
             Phase::Fetching(before)
@@ -40,13 +43,20 @@ impl App {
             {
                 (before.since, before.from)
             }
-            Phase::Fetching(_) | Phase::Starting | Phase::Loading(_) | Phase::Ready | Phase::Dead => {
-                (self.now, fetch.done)
-            }
+            Phase::Fetching(_)
+            | Phase::Starting
+            | Phase::Loading(_)
+            | Phase::Ready
+            | Phase::Dead => (self.now, fetch.done),
         };
         let seconds = self.now.saturating_duration_since(since).as_secs_f64();
         let rate = (seconds >= RATE_AFTER_SECONDS).then(|| (fetch.done - from) as f64 / seconds);
-        self.phase = Phase::Fetching(Fetching { fetch, rate, since, from });
+        self.phase = Phase::Fetching(Fetching {
+            fetch,
+            rate,
+            since,
+            from,
+        });
     }
 
     fn loaded(&mut self, ready: Ready) {
@@ -111,7 +121,11 @@ impl App {
         let stats = &self.latest.stats;
         let summary = Summary {
             reason: finished.reason,
-            strategies: self.asked.as_ref().map(|asked| asked.strategies.clone()).unwrap_or_default(),
+            strategies: self
+                .asked
+                .as_ref()
+                .map(|asked| asked.strategies.clone())
+                .unwrap_or_default(),
             tokens: finished.answer_tokens,
             tokens_per_pass: stats.answer().tokens_per_pass(),
             tokens_per_second: stats.decode().tokens_per_second(),
@@ -129,7 +143,8 @@ impl App {
         self.transcript.push(Kind::Error, &failure.message);
         if failure.fatal {
             self.phase = Phase::Dead;
-            self.transcript.push(Kind::Error, "The engine has ended. Press q to quit.");
+            self.transcript
+                .push(Kind::Notice, "The engine has ended. Press q to quit.");
             return;
         }
         if let Some(asked) = asked

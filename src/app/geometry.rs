@@ -11,6 +11,8 @@ const SIDE_PANEL_FROM: u16 = 90;
 const THREE_LINES_FROM: u16 = 60;
 /// Screens lower than this have a strip of one line.
 const THREE_LINES_FROM_HEIGHT: u16 = 14;
+/// Screens as high as this have a rule between strip and input.
+const RULE_FROM_HEIGHT: u16 = 20;
 /// Screens narrower or lower than this show only the last lines and the input.
 const TINY: (u16, u16) = (30, 8);
 /// Columns of `> ` before the input.
@@ -23,7 +25,7 @@ pub enum PanelArea {
     Hidden,
     /// Beside the conversation; its first column is the line between them.
     Side(Rect),
-    /// One or three lines above the input.
+    /// One or three lines above the input; a fourth is a rule.
     Strip(Rect),
 }
 
@@ -54,8 +56,18 @@ impl Geometry {
         let side = panel && screen.width >= SIDE_PANEL_FROM;
         let (left, panel_area) = if side {
             let width = panel_width(screen.width);
-            let left = Rect { width: main.width - width, ..main };
-            (left, PanelArea::Side(Rect { x: left.right(), width, ..main }))
+            let left = Rect {
+                width: main.width - width,
+                ..main
+            };
+            (
+                left,
+                PanelArea::Side(Rect {
+                    x: left.right(),
+                    width,
+                    ..main
+                }),
+            )
         } else {
             (main, PanelArea::Hidden)
         };
@@ -65,33 +77,67 @@ impl Geometry {
         let [mut above, mut rule] = split_bottom(above, 1);
         let mut panel_area = panel_area;
         if panel && !side {
-            let three = screen.width >= THREE_LINES_FROM && screen.height >= THREE_LINES_FROM_HEIGHT;
+            let three =
+                screen.width >= THREE_LINES_FROM && screen.height >= THREE_LINES_FROM_HEIGHT;
             // The strip stands between the rule and the input.
-            let lines = if three { 3 } else { 1 };
-            let strip = Rect { y: input.y - lines, height: lines, ..input };
+            let lines = if three {
+                3 + u16::from(screen.height >= RULE_FROM_HEIGHT)
+            } else {
+                1
+            };
+            let strip = Rect {
+                y: input.y - lines,
+                height: lines,
+                ..input
+            };
             rule.y -= lines;
             above.height -= lines;
             panel_area = PanelArea::Strip(strip);
         }
-        Self { transcript: above, panel: panel_area, rule, input, status, text_indent: 3 }
+        Self {
+            transcript: above,
+            panel: panel_area,
+            rule,
+            input,
+            status,
+            text_indent: 3,
+        }
     }
 
     /// Only the last lines and the input.
     fn tiny(screen: Rect) -> Self {
         let [transcript, input] = split_bottom(screen, 1);
-        let none = Rect { height: 0, ..screen };
-        Self { transcript, panel: PanelArea::Hidden, rule: none, input, status: none, text_indent: 0 }
+        let none = Rect {
+            height: 0,
+            ..screen
+        };
+        Self {
+            transcript,
+            panel: PanelArea::Hidden,
+            rule: none,
+            input,
+            status: none,
+            text_indent: 0,
+        }
     }
 
     /// Columns of a text in the conversation.
     pub fn text_width(&self) -> usize {
         let right_margin = u16::from(self.text_indent > 0);
-        usize::from(self.transcript.width.saturating_sub(self.text_indent + right_margin)).max(1)
+        usize::from(
+            self.transcript
+                .width
+                .saturating_sub(self.text_indent + right_margin),
+        )
+        .max(1)
     }
 
     /// The help, which stands over the conversation: all but its last line.
     pub fn help(&self) -> Rect {
-        Rect { height: self.transcript.height.saturating_sub(1), ..self.transcript }
+        Rect {
+            height: self.transcript.height.saturating_sub(1),
+            ..self.transcript
+        }
     }
 
     /// Columns of the input's text.
@@ -112,8 +158,18 @@ fn panel_width(screen: u16) -> u16 {
 /// All but the last `rows` rows, and those.
 fn split_bottom(area: Rect, rows: u16) -> [Rect; 2] {
     let rows = rows.min(area.height);
-    let above = Rect { height: area.height - rows, ..area };
-    [above, Rect { y: above.bottom(), height: rows, ..area }]
+    let above = Rect {
+        height: area.height - rows,
+        ..area
+    };
+    [
+        above,
+        Rect {
+            y: above.bottom(),
+            height: rows,
+            ..area
+        },
+    ]
 }
 
 #[cfg(test)]
@@ -127,16 +183,28 @@ mod tests {
                 for (panel, rows) in [(true, 1), (false, 3), (true, 100)] {
                     let screen = Rect::new(0, 0, width, height);
                     let geometry = Geometry::new(screen, panel, |_| rows);
-                    let mut parts =
-                        vec![geometry.transcript, geometry.rule, geometry.input, geometry.status];
+                    let mut parts = vec![
+                        geometry.transcript,
+                        geometry.rule,
+                        geometry.input,
+                        geometry.status,
+                    ];
                     match geometry.panel {
                         PanelArea::Hidden => {}
                         PanelArea::Side(area) | PanelArea::Strip(area) => parts.push(area),
                     }
                     for (i, part) in parts.iter().enumerate() {
-                        assert_eq!(part.intersection(screen).area(), part.area(), "{screen} {part}");
+                        assert_eq!(
+                            part.intersection(screen).area(),
+                            part.area(),
+                            "{screen} {part}"
+                        );
                         for other in &parts[i + 1..] {
-                            assert_eq!(part.intersection(*other).area(), 0, "{screen} {part} {other}");
+                            assert_eq!(
+                                part.intersection(*other).area(),
+                                0,
+                                "{screen} {part} {other}"
+                            );
                         }
                     }
                     let area: u32 = parts.iter().map(|part| part.area()).sum();

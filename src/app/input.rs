@@ -7,8 +7,8 @@
 use ratatui_textarea::{CursorMove, TextArea};
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::clean::clean;
 use crate::app::wrap::{Break, WrappedLine, text_width, wrap};
+use crate::clean::clean;
 
 /// The message being typed.
 #[derive(Debug, Default)]
@@ -104,7 +104,8 @@ impl Input {
 
     /// Inserts text literally; line ends of any system become newlines.
     pub fn insert(&mut self, text: &str) {
-        self.area.insert_str(text.replace("\r\n", "\n").replace('\r', "\n"));
+        self.area
+            .insert_str(text.replace("\r\n", "\n").replace('\r', "\n"));
     }
 
     /// Whether a backslash stands before the cursor; if so, it becomes a new line.
@@ -172,14 +173,24 @@ impl Input {
     /// Moves the cursor to the line above (`-1`) or below (`1`) as they stand at `width`.
     pub fn move_row(&mut self, by: isize, width: usize) {
         let lines = self.lines(width);
-        let Some(target) = lines.row.checked_add_signed(by).and_then(|row| lines.lines.get(row)) else { return };
+        let Some(target) = lines
+            .row
+            .checked_add_signed(by)
+            .and_then(|row| lines.lines.get(row))
+        else {
+            return;
+        };
         let mut byte = target.range.start;
         let mut column = 0;
         for grapheme in lines.text[target.range.clone()].graphemes(true) {
             column += text_width(grapheme);
             // The place after the last character of a wrapped line is the start of the next one.
             let last = byte + grapheme.len() == target.range.end;
-            let wrapped = lines.text.as_bytes().get(target.range.end).is_some_and(|byte| *byte != b'\n');
+            let wrapped = lines
+                .text
+                .as_bytes()
+                .get(target.range.end)
+                .is_some_and(|byte| *byte != b'\n');
             if column > lines.column || last && wrapped {
                 break;
             }
@@ -187,7 +198,10 @@ impl Input {
         }
         let before = &lines.text[..byte];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        self.jump(before.matches('\n').count(), before[line_start..].chars().count());
+        self.jump(
+            before.matches('\n').count(),
+            before[line_start..].chars().count(),
+        );
     }
 
     /// Goes back (`true`) or forth in the messages typed before.
@@ -210,13 +224,30 @@ impl Input {
         let text = clean(&self.text()).into_owned();
         let (row, column) = self.cursor();
         let lines_before: usize = text.split('\n').take(row).map(|line| line.len() + 1).sum();
-        let in_line: usize = text[lines_before..].chars().take(column).map(char::len_utf8).sum();
+        let in_line: usize = text[lines_before..]
+            .chars()
+            .take(column)
+            .map(char::len_utf8)
+            .sum();
         let cursor = lines_before + in_line;
         let mut lines = Vec::new();
-        wrap(&text, 0, width.saturating_sub(1), Break::Anywhere, &mut lines);
-        let row = lines.partition_point(|line| line.range.start <= cursor).saturating_sub(1);
+        wrap(
+            &text,
+            0,
+            width.saturating_sub(1),
+            Break::Anywhere,
+            &mut lines,
+        );
+        let row = lines
+            .partition_point(|line| line.range.start <= cursor)
+            .saturating_sub(1);
         let column = text_width(&text[lines[row].range.start..cursor]);
-        InputLines { text, lines, row, column }
+        InputLines {
+            text,
+            lines,
+            row,
+            column,
+        }
     }
 
     fn cursor(&self) -> (usize, usize) {
@@ -235,14 +266,20 @@ impl Input {
     fn grapheme_before(&self) -> usize {
         let (row, column) = self.cursor();
         let before: String = self.area.lines()[row].chars().take(column).collect();
-        before.graphemes(true).next_back().map_or(0, |grapheme| grapheme.chars().count())
+        before
+            .graphemes(true)
+            .next_back()
+            .map_or(0, |grapheme| grapheme.chars().count())
     }
 
     /// Characters of the grapheme at the cursor; 0 at the end of a line.
     fn grapheme_after(&self) -> usize {
         let (row, column) = self.cursor();
         let after: String = self.area.lines()[row].chars().skip(column).collect();
-        after.graphemes(true).next().map_or(0, |grapheme| grapheme.chars().count())
+        after
+            .graphemes(true)
+            .next()
+            .map_or(0, |grapheme| grapheme.chars().count())
     }
 }
 
@@ -279,7 +316,11 @@ mod tests {
         check("ab\ncd", &[LineStart, Backspace], "ab|cd");
         check("ab\ncd", &[LineStart, Left, Right, Right], "ab\nc|d");
         check("one two", &[DeleteWord], "one |");
-        check("one two", &[WordLeft, DeleteToEnd, LineStart, Yank], "two|one ");
+        check(
+            "one two",
+            &[WordLeft, DeleteToEnd, LineStart, Yank],
+            "two|one ",
+        );
         check("one two", &[DeleteToStart, Undo], "one two|");
         check("ab", &[LineStart, Delete], "|b");
     }
@@ -331,8 +372,14 @@ mod tests {
             input.recall(back);
             input.text()
         };
-        assert_eq!([true, true, true].map(&mut walk), ["second", "first", "first"]);
-        assert_eq!([false, false, false].map(&mut walk), ["second", "third", "third"]);
+        assert_eq!(
+            [true, true, true].map(&mut walk),
+            ["second", "first", "first"]
+        );
+        assert_eq!(
+            [false, false, false].map(&mut walk),
+            ["second", "third", "third"]
+        );
     }
 
     #[test]
@@ -354,11 +401,25 @@ mod tests {
     fn edit() -> impl Strategy<Value = Edit> {
         use Edit::*;
         prop_oneof![
-            prop::sample::select(vec!['a', ' ', '日', '\u{301}', '\u{200d}', '👩', '👍', '🏽', '\t', '\x1b'])
-                .prop_map(Insert),
             prop::sample::select(vec![
-                Newline, Backspace, Delete, DeleteWord, DeleteToStart, DeleteToEnd, Yank, Undo, Left, Right, WordLeft,
-                WordRight, LineStart, LineEnd,
+                'a', ' ', '日', '\u{301}', '\u{200d}', '👩', '👍', '🏽', '\t', '\x1b'
+            ])
+            .prop_map(Insert),
+            prop::sample::select(vec![
+                Newline,
+                Backspace,
+                Delete,
+                DeleteWord,
+                DeleteToStart,
+                DeleteToEnd,
+                Yank,
+                Undo,
+                Left,
+                Right,
+                WordLeft,
+                WordRight,
+                LineStart,
+                LineEnd,
             ]),
         ]
     }

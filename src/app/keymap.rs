@@ -1,7 +1,7 @@
 //! Keys → actions: one table, which is also the help.
 //!
 //! Every key works in Terminal.app over SSH with no settings changed; keys that some terminals
-//! keep for themselves (PgUp, Shift-arrows) are never the only way.
+//! keep for themselves (page up, Shift-arrows) are never the only way.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -76,52 +76,151 @@ const fn bind(
     label: &'static str,
     help: &'static str,
 ) -> Binding {
-    Binding { keys, action, label, help }
+    Binding {
+        keys,
+        action,
+        label,
+        help,
+    }
 }
 
 /// All keys, in the order of the help.
 pub const BINDINGS: &[Binding] = &[
-    bind(&[(NONE, KeyCode::Enter)], Action::Send, "Enter", "send the message"),
+    bind(&[(NONE, KeyCode::Enter)], Action::Send, "Enter", "send"),
     bind(
-        &[(CTRL, KeyCode::Char('j')), (SHIFT, KeyCode::Enter), (ALT, KeyCode::Enter)],
+        &[
+            (CTRL, KeyCode::Char('j')),
+            (SHIFT, KeyCode::Enter),
+            (ALT, KeyCode::Enter),
+        ],
         Action::Edit(Edit::Newline),
         "Ctrl-J",
-        "new line (also \\ then Enter)",
+        "new line (or \\ Enter)",
     ),
-    bind(&[(NONE, KeyCode::BackTab)], Action::NextStrategy, "Shift-Tab", "next drafting strategy, also mid-answer"),
+    bind(
+        &[(NONE, KeyCode::BackTab)],
+        Action::NextStrategy,
+        "Shift-Tab",
+        "next strategy, any time",
+    ),
     bind(
         &[(CTRL, KeyCode::Char('c'))],
         Action::Interrupt,
         "Ctrl-C",
-        "stop the answer, clear the input, twice: quit",
+        "stop, clear, 2x: quit",
     ),
-    bind(&[(NONE, KeyCode::Esc)], Action::Escape, "Esc", "close the help, stop, follow the end"),
-    bind(&[(CTRL, KeyCode::Char('d'))], Action::EndOfInput, "Ctrl-D", "quit, when nothing is typed"),
-    bind(&[(NONE, KeyCode::Up)], Action::Up, "↑ ↓", "move in a long input, else scroll"),
+    bind(
+        &[(NONE, KeyCode::Esc)],
+        Action::Escape,
+        "Esc",
+        "close, stop, go to end",
+    ),
+    bind(
+        &[(CTRL, KeyCode::Char('d'))],
+        Action::EndOfInput,
+        "Ctrl-D",
+        "quit (nothing typed)",
+    ),
+    bind(&[(NONE, KeyCode::Up)], Action::Up, "↑ ↓", "move, or scroll"),
     bind(&[(NONE, KeyCode::Down)], Action::Down, "", ""),
-    bind(&[(NONE, KeyCode::PageUp)], Action::PageUp, "PgUp PgDn", "scroll by a page"),
+    bind(
+        &[(NONE, KeyCode::PageUp)],
+        Action::PageUp,
+        "PgUp PgDn",
+        "scroll by a page",
+    ),
     bind(&[(NONE, KeyCode::PageDown)], Action::PageDown, "", ""),
-    bind(&[(SHIFT, KeyCode::Up)], Action::LineUp, "Shift-↑ ↓", "scroll by a line"),
+    bind(
+        &[(SHIFT, KeyCode::Up)],
+        Action::LineUp,
+        "Shift-↑ ↓",
+        "scroll by a line",
+    ),
     bind(&[(SHIFT, KeyCode::Down)], Action::LineDown, "", ""),
-    bind(&[(NONE, KeyCode::End)], Action::End, "End", "end of the line, or follow the end"),
-    bind(&[(NONE, KeyCode::Home)], Action::Home, "Home", "start of the line, or of the chat"),
-    bind(&[(CTRL, KeyCode::Char('p'))], Action::HistoryBack, "Ctrl-P Ctrl-N", "messages typed before"),
-    bind(&[(CTRL, KeyCode::Char('n'))], Action::HistoryForward, "", ""),
-    bind(&[(CTRL, KeyCode::Char('t'))], Action::TogglePanel, "Ctrl-T", "panel on or off"),
-    bind(&[(CTRL, KeyCode::Char('l'))], Action::Redraw, "Ctrl-L", "draw the screen anew"),
-    bind(&[(CTRL, KeyCode::Char('z'))], Action::Suspend, "Ctrl-Z", "suspend"),
-    bind(&[(NONE, KeyCode::Char('?'))], Action::Help, "?", "this help, when nothing is typed"),
-    bind(&[(CTRL, KeyCode::Char('a'))], Action::Edit(Edit::LineStart), "Ctrl-A Ctrl-E", "start, end of the line"),
-    bind(&[(CTRL, KeyCode::Char('e'))], Action::Edit(Edit::LineEnd), "", ""),
+    bind(
+        &[(NONE, KeyCode::End)],
+        Action::End,
+        "End",
+        "line end, or chat end",
+    ),
+    bind(
+        &[(NONE, KeyCode::Home)],
+        Action::Home,
+        "Home",
+        "line start, chat start",
+    ),
+    bind(
+        &[(CTRL, KeyCode::Char('p'))],
+        Action::HistoryBack,
+        "Ctrl-P Ctrl-N",
+        "messages typed before",
+    ),
+    bind(
+        &[(CTRL, KeyCode::Char('n'))],
+        Action::HistoryForward,
+        "",
+        "",
+    ),
+    bind(
+        &[(CTRL, KeyCode::Char('t'))],
+        Action::TogglePanel,
+        "Ctrl-T",
+        "panel on or off",
+    ),
+    bind(
+        &[(CTRL, KeyCode::Char('l'))],
+        Action::Redraw,
+        "Ctrl-L",
+        "draw anew",
+    ),
+    bind(
+        &[(CTRL, KeyCode::Char('z'))],
+        Action::Suspend,
+        "Ctrl-Z",
+        "suspend",
+    ),
+    bind(
+        &[(NONE, KeyCode::Char('?'))],
+        Action::Help,
+        "?",
+        "help (nothing typed)",
+    ),
+    bind(
+        &[(CTRL, KeyCode::Char('a'))],
+        Action::Edit(Edit::LineStart),
+        "Ctrl-A Ctrl-E",
+        "line start, line end",
+    ),
+    bind(
+        &[(CTRL, KeyCode::Char('e'))],
+        Action::Edit(Edit::LineEnd),
+        "",
+        "",
+    ),
     bind(
         &[(CTRL, KeyCode::Char('w')), (ALT, KeyCode::Backspace)],
         Action::Edit(Edit::DeleteWord),
         "Ctrl-W",
-        "delete the word before",
+        "delete a word",
     ),
-    bind(&[(CTRL, KeyCode::Char('u'))], Action::Edit(Edit::DeleteToStart), "Ctrl-U Ctrl-K", "delete to the start, to the end"),
-    bind(&[(CTRL, KeyCode::Char('k'))], Action::Edit(Edit::DeleteToEnd), "", ""),
-    bind(&[(CTRL, KeyCode::Char('y'))], Action::Edit(Edit::Yank), "Ctrl-Y", "put back what was deleted"),
+    bind(
+        &[(CTRL, KeyCode::Char('u'))],
+        Action::Edit(Edit::DeleteToStart),
+        "Ctrl-U Ctrl-K",
+        "delete to start, to end",
+    ),
+    bind(
+        &[(CTRL, KeyCode::Char('k'))],
+        Action::Edit(Edit::DeleteToEnd),
+        "",
+        "",
+    ),
+    bind(
+        &[(CTRL, KeyCode::Char('y'))],
+        Action::Edit(Edit::Yank),
+        "Ctrl-Y",
+        "put back the deleted",
+    ),
     // Terminals send Ctrl-_ as the byte 0x1f, which crossterm calls Ctrl-7.
     bind(
         &[(CTRL, KeyCode::Char('_')), (CTRL, KeyCode::Char('7'))],
@@ -129,18 +228,58 @@ pub const BINDINGS: &[Binding] = &[
         "Ctrl-_",
         "undo",
     ),
-    bind(&[(NONE, KeyCode::Left), (CTRL, KeyCode::Char('b'))], Action::Edit(Edit::Left), "", ""),
-    bind(&[(NONE, KeyCode::Right), (CTRL, KeyCode::Char('f'))], Action::Edit(Edit::Right), "", ""),
-    bind(&[(ALT, KeyCode::Char('b')), (CTRL, KeyCode::Left), (ALT, KeyCode::Left)], Action::Edit(Edit::WordLeft), "", ""),
-    bind(&[(ALT, KeyCode::Char('f')), (CTRL, KeyCode::Right), (ALT, KeyCode::Right)], Action::Edit(Edit::WordRight), "", ""),
-    bind(&[(NONE, KeyCode::Backspace), (CTRL, KeyCode::Char('h'))], Action::Edit(Edit::Backspace), "", ""),
-    bind(&[(NONE, KeyCode::Delete)], Action::Edit(Edit::Delete), "", ""),
+    bind(
+        &[(NONE, KeyCode::Left), (CTRL, KeyCode::Char('b'))],
+        Action::Edit(Edit::Left),
+        "",
+        "",
+    ),
+    bind(
+        &[(NONE, KeyCode::Right), (CTRL, KeyCode::Char('f'))],
+        Action::Edit(Edit::Right),
+        "",
+        "",
+    ),
+    bind(
+        &[
+            (ALT, KeyCode::Char('b')),
+            (CTRL, KeyCode::Left),
+            (ALT, KeyCode::Left),
+        ],
+        Action::Edit(Edit::WordLeft),
+        "",
+        "",
+    ),
+    bind(
+        &[
+            (ALT, KeyCode::Char('f')),
+            (CTRL, KeyCode::Right),
+            (ALT, KeyCode::Right),
+        ],
+        Action::Edit(Edit::WordRight),
+        "",
+        "",
+    ),
+    bind(
+        &[(NONE, KeyCode::Backspace), (CTRL, KeyCode::Char('h'))],
+        Action::Edit(Edit::Backspace),
+        "",
+        "",
+    ),
+    bind(
+        &[(NONE, KeyCode::Delete)],
+        Action::Edit(Edit::Delete),
+        "",
+        "",
+    ),
 ];
 
 /// What `key` asks for, if it asks for anything.
 pub fn action(key: KeyEvent) -> Option<Action> {
     let (modifiers, code) = normal(key);
-    let bound = BINDINGS.iter().find(|binding| binding.keys.contains(&(modifiers, code)));
+    let bound = BINDINGS
+        .iter()
+        .find(|binding| binding.keys.contains(&(modifiers, code)));
     if let Some(binding) = bound {
         return Some(binding.action);
     }
@@ -154,7 +293,9 @@ pub fn action(key: KeyEvent) -> Option<Action> {
 fn normal(key: KeyEvent) -> (KeyModifiers, KeyCode) {
     let modifiers = key.modifiers & (CTRL | ALT | SHIFT);
     match key.code {
-        KeyCode::Char(c) if modifiers.contains(CTRL) => (modifiers - SHIFT, KeyCode::Char(c.to_ascii_lowercase())),
+        KeyCode::Char(c) if modifiers.contains(CTRL) => {
+            (modifiers - SHIFT, KeyCode::Char(c.to_ascii_lowercase()))
+        }
         KeyCode::Char(_) => (modifiers - SHIFT, key.code),
         KeyCode::BackTab => (modifiers - SHIFT, KeyCode::BackTab),
         KeyCode::Tab if modifiers == SHIFT => (NONE, KeyCode::BackTab),
@@ -175,17 +316,26 @@ mod tests {
             assert!(!keys[..i].contains(key), "{key:?}");
         }
         assert_eq!(keys.len(), all);
-        assert!(BINDINGS.iter().all(|binding| binding.label.is_empty() == binding.help.is_empty()));
+        assert!(
+            BINDINGS
+                .iter()
+                .all(|binding| binding.label.is_empty() == binding.help.is_empty())
+        );
     }
 
     #[test]
     fn keys_are_found_however_the_terminal_reports_them() {
-        let check = |code, modifiers, expect| assert_eq!(action(KeyEvent::new(code, modifiers)), expect);
+        let check =
+            |code, modifiers, expect| assert_eq!(action(KeyEvent::new(code, modifiers)), expect);
         check(KeyCode::BackTab, SHIFT, Some(Action::NextStrategy));
         check(KeyCode::BackTab, NONE, Some(Action::NextStrategy));
         check(KeyCode::Tab, SHIFT, Some(Action::NextStrategy));
         check(KeyCode::Char('C'), CTRL | SHIFT, Some(Action::Interrupt));
-        check(KeyCode::Char('A'), SHIFT, Some(Action::Edit(Edit::Insert('A'))));
+        check(
+            KeyCode::Char('A'),
+            SHIFT,
+            Some(Action::Edit(Edit::Insert('A'))),
+        );
         check(KeyCode::Char('?'), SHIFT, Some(Action::Help));
         check(KeyCode::Char('q'), ALT, None);
         check(KeyCode::F(1), NONE, None);

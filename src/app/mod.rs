@@ -79,7 +79,11 @@ pub struct AppSettings {
 
 impl Default for AppSettings {
     fn default() -> Self {
-        Self { size: (80, 24), panel: true, show_tokens: false }
+        Self {
+            size: (80, 24),
+            panel: true,
+            show_tokens: false,
+        }
     }
 }
 
@@ -263,12 +267,18 @@ impl App {
 
     /// Where things stand on a screen.
     pub fn geometry(&self, screen: Rect) -> Geometry {
-        Geometry::new(screen, self.panel, |width| self.input.lines(width).lines.len())
+        Geometry::new(screen, self.panel, |width| {
+            self.input.lines(width).lines.len()
+        })
     }
 
     /// The next time at which something changes by itself; then a [`Msg::Tick`] is due.
     pub fn wake_at(&self) -> Option<Instant> {
-        let age = match (self.baseline_age(), self.baseline_at, self.own_geometry().panel) {
+        let age = match (
+            self.baseline_age(),
+            self.baseline_at,
+            self.own_geometry().panel,
+        ) {
             (Some(age), Some(at), PanelArea::Side(_) | PanelArea::Strip(_)) => {
                 let step = age_step(age);
                 Some(at + step * (age.as_secs() / step.as_secs() + 1) as u32)
@@ -277,7 +287,10 @@ impl App {
         };
         let refresh = self.stale.then(|| self.shown_at + PANEL_PERIOD);
         let notice = self.notice.as_ref().map(|notice| notice.until);
-        [age, refresh, notice, self.quit_until].into_iter().flatten().min()
+        [age, refresh, notice, self.quit_until]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn own_geometry(&self) -> Geometry {
@@ -291,7 +304,8 @@ impl App {
         if self.transcript.set_width(geometry.text_width()) && !self.scroll.follow {
             self.scroll.top = anchor.map_or(0, |anchor| self.transcript.line_of(anchor));
         }
-        self.scroll.settle(self.transcript.len(), geometry.transcript.height.into());
+        self.scroll
+            .settle(self.transcript.len(), geometry.transcript.height.into());
     }
 
     /// Shows the latest numbers, at most once in [`PANEL_PERIOD`] unless they are `last`.
@@ -306,7 +320,10 @@ impl App {
     }
 
     fn say(&mut self, text: impl Into<String>) {
-        self.notice = Some(Notice { text: text.into(), until: self.now + NOTICE_TIME });
+        self.notice = Some(Notice {
+            text: text.into(),
+            until: self.now + NOTICE_TIME,
+        });
     }
 }
 

@@ -27,7 +27,11 @@ pub enum Below {
 
 impl Default for Scroll {
     fn default() -> Self {
-        Self { top: 0, follow: true, seen: 0 }
+        Self {
+            top: 0,
+            follow: true,
+            seen: 0,
+        }
     }
 }
 
@@ -57,7 +61,10 @@ impl Scroll {
 
     /// What lies below.
     pub fn below(&self, len: usize, height: usize) -> Below {
-        match (len.saturating_sub(self.top + height), len.saturating_sub(self.seen)) {
+        match (
+            len.saturating_sub(self.top + height),
+            len.saturating_sub(self.seen),
+        ) {
             (0, _) => Below::Nothing,
             (hidden, 0) => Below::Seen(hidden),
             (_, new) => Below::New(new),

@@ -19,9 +19,9 @@ pub enum Slash {
 
 /// How a command is typed and what it does, in the order of the help.
 pub const COMMANDS: &[(&str, &str)] = &[
-    ("/mode NAME", "draft with this strategy"),
-    ("/new", "start a new conversation"),
-    ("/show tokens", "underline accepted tokens, or stop it"),
+    ("/mode NAME", "use this strategy"),
+    ("/new", "start a new chat"),
+    ("/show tokens", "underline accepted"),
     ("/panel", "panel on or off"),
     ("/help", "this help"),
     ("/quit", "quit"),
@@ -44,7 +44,10 @@ pub fn parse(text: &str) -> Option<Result<Slash, String>> {
         ["/quit"] => Ok(Slash::Quit),
         _ => {
             let known: Vec<&str> = COMMANDS.iter().map(|(typed, _)| *typed).collect();
-            Err(format!("There is no command `{line}`. There are: {}.", known.join(", ")))
+            Err(format!(
+                "There is no command `{line}`. There are: {}.",
+                known.join(", ")
+            ))
         }
     })
 }
@@ -64,7 +67,10 @@ mod tests {
         assert_eq!(parse("/new\nline"), None);
         for wrong in ["/", "/nwe", "/show", "/mode a b", "/new now"] {
             let message = parse(wrong).unwrap().unwrap_err();
-            assert!(message.contains(wrong) && message.contains("/mode NAME"), "{message}");
+            assert!(
+                message.contains(wrong) && message.contains("/mode NAME"),
+                "{message}"
+            );
         }
     }
 

@@ -241,20 +241,34 @@ impl Block {
         let mut fence = self.tail.fence;
         let text = self.text.as_str();
         for paragraph in text[byte..].split('\n') {
-            self.tail = Tail { byte, line: self.lines.len(), fence };
+            self.tail = Tail {
+                byte,
+                line: self.lines.len(),
+                fence,
+            };
             let part = part_of(paragraph, &mut fence);
             let (how, width) = match part {
                 Part::Prose => (Break::Words, width.min(PROSE_WIDTH)),
                 Part::Code | Part::Fence => (Break::Anywhere, width),
             };
-            wrap(&text[..byte + paragraph.len()], byte, width, how, &mut wrapped);
-            self.lines.extend(wrapped.drain(..).map(|line| BodyLine { line, part }));
+            wrap(
+                &text[..byte + paragraph.len()],
+                byte,
+                width,
+                how,
+                &mut wrapped,
+            );
+            self.lines
+                .extend(wrapped.drain(..).map(|line| BodyLine { line, part }));
             byte += paragraph.len() + 1;
         }
     }
 
     fn height(&self) -> usize {
-        usize::from(self.kind.has_heading()) + self.lines.len() + usize::from(self.kind.has_state()) + 1
+        usize::from(self.kind.has_heading())
+            + self.lines.len()
+            + usize::from(self.kind.has_state())
+            + 1
     }
 
     /// Its line `index`, counted from its heading.
@@ -265,7 +279,9 @@ impl Block {
         }
         match (self.lines.get(index - heading), &self.kind) {
             (Some(line), _) => LineView::Body(self, line, index == heading),
-            (None, Kind::Assistant(answer)) if index - heading == self.lines.len() => LineView::State(answer),
+            (None, Kind::Assistant(answer)) if index - heading == self.lines.len() => {
+                LineView::State(answer)
+            }
             (None, Kind::User | Kind::Assistant(_) | Kind::Notice | Kind::Error) => LineView::Blank,
         }
     }
@@ -294,7 +310,11 @@ fn part_of(paragraph: &str, fence: &mut Option<char>) -> Part {
 impl Transcript {
     /// An empty conversation whose text is set `width` columns wide.
     pub fn new(width: usize) -> Self {
-        Self { blocks: Vec::new(), starts: Vec::new(), width }
+        Self {
+            blocks: Vec::new(),
+            starts: Vec::new(),
+            width,
+        }
     }
 
     /// Whether there is nothing to show.
@@ -327,10 +347,11 @@ impl Transcript {
 
     /// Adds a block and returns its index.
     pub fn push(&mut self, kind: Kind, text: &str) -> usize {
-        self.starts.push(match (self.starts.last(), self.blocks.last()) {
-            (Some(start), Some(block)) => start + block.height(),
-            (None, _) | (_, None) => 0,
-        });
+        self.starts
+            .push(match (self.starts.last(), self.blocks.last()) {
+                (Some(start), Some(block)) => start + block.height(),
+                (None, _) | (_, None) => 0,
+            });
         self.blocks.push(Block::new(kind, text, self.width));
         self.blocks.len() - 1
     }
@@ -380,17 +401,24 @@ impl Transcript {
                 None => Place::After(body - block.lines.len()),
             },
         };
-        Some(Anchor { block: index, place })
+        Some(Anchor {
+            block: index,
+            place,
+        })
     }
 
     /// The line that shows the place, at the width of now.
     pub fn line_of(&self, anchor: Anchor) -> usize {
-        let Some(block) = self.blocks.get(anchor.block) else { return 0 };
+        let Some(block) = self.blocks.get(anchor.block) else {
+            return 0;
+        };
         let body = self.starts[anchor.block] + usize::from(block.kind.has_heading());
         match anchor.place {
             Place::Heading => self.starts[anchor.block],
             Place::Byte(byte) => {
-                let after = block.lines.partition_point(|line| line.line.range.start <= byte);
+                let after = block
+                    .lines
+                    .partition_point(|line| line.line.range.start <= byte);
                 body + after.saturating_sub(1)
             }
             Place::After(lines) => body + block.lines.len() + lines,
@@ -398,7 +426,9 @@ impl Transcript {
     }
 
     fn block_at(&self, line: usize) -> usize {
-        self.starts.partition_point(|start| *start <= line).saturating_sub(1)
+        self.starts
+            .partition_point(|start| *start <= line)
+            .saturating_sub(1)
     }
 
     /// Counts the lines anew from block `index` on.
@@ -414,11 +444,17 @@ mod tests {
     use super::*;
 
     fn piece(text: &str, drafted: bool) -> Piece {
-        Piece { text: text.to_owned(), drafted }
+        Piece {
+            text: text.to_owned(),
+            drafted,
+        }
     }
 
     fn answer() -> Kind {
-        Kind::Assistant(Answer { model: None, state: AnswerState::Writing })
+        Kind::Assistant(Answer {
+            model: None,
+            state: AnswerState::Writing,
+        })
     }
 
     /// The transcript as text: one line each, headings as `#`, states as `=`.
@@ -456,7 +492,10 @@ mod tests {
             let index = streamed.push(answer(), "");
             let chars: Vec<char> = text.chars().collect();
             for (i, chunk) in chars.chunks(cut).enumerate() {
-                streamed.append(index, &[piece(&chunk.iter().collect::<String>(), i % 2 == 0)]);
+                streamed.append(
+                    index,
+                    &[piece(&chunk.iter().collect::<String>(), i % 2 == 0)],
+                );
             }
             let mut whole = Transcript::new(12);
             whole.push(answer(), text);
@@ -467,12 +506,15 @@ mod tests {
 
     #[test]
     fn code_fences_are_recognised() {
+        use Part::{Code, Fence, Prose};
         let parts = |text: &str| {
             let block = Block::new(Kind::User, text, 40);
             block.lines.iter().map(|line| line.part).collect::<Vec<_>>()
         };
-        use Part::{Code, Fence, Prose};
-        assert_eq!(parts("a\n```rust\nb\n~~~\n```\nc"), [Prose, Fence, Code, Code, Fence, Prose]);
+        assert_eq!(
+            parts("a\n```rust\nb\n~~~\n```\nc"),
+            [Prose, Fence, Code, Code, Fence, Prose]
+        );
         assert_eq!(parts("  ~~~\nb"), [Fence, Code]);
         assert_eq!(parts("a `` b"), [Prose]);
     }
@@ -483,11 +525,20 @@ mod tests {
         let index = transcript.push(answer(), "");
         transcript.append(
             index,
-            &[piece("ab", false), piece("cd", true), piece("ef", true), piece("gh", false), piece("ij", true)],
+            &[
+                piece("ab", false),
+                piece("cd", true),
+                piece("ef", true),
+                piece("gh", false),
+                piece("ij", true),
+            ],
         );
         let block = &transcript.blocks()[0];
         let marked = |range| block.marked(range).collect::<Vec<_>>();
-        assert_eq!(marked(0..10), [(0..2, false), (2..6, true), (6..8, false), (8..10, true)]);
+        assert_eq!(
+            marked(0..10),
+            [(0..2, false), (2..6, true), (6..8, false), (8..10, true)]
+        );
         assert_eq!(marked(3..5), [(3..5, true)]);
         assert_eq!(marked(0..2), [(0..2, false)]);
         assert_eq!(marked(5..7), [(5..6, true), (6..7, false)]);
@@ -499,7 +550,10 @@ mod tests {
         let mut transcript = Transcript::new(10);
         transcript.push(Kind::User, "one two three four five six seven");
         transcript.push(Kind::User, "one two three four five six seven");
-        let line = shown(&transcript, 0).iter().rposition(|line| line.starts_with("five")).unwrap();
+        let line = shown(&transcript, 0)
+            .iter()
+            .rposition(|line| line.starts_with("five"))
+            .unwrap();
         let anchor = transcript.anchor(line).unwrap();
         transcript.set_width(24);
         let shown = shown(&transcript, transcript.line_of(anchor));

@@ -36,7 +36,11 @@ impl App {
                 Vec::new()
             }
             Msg::Scroll(lines) => {
-                self.scroll_by(lines.into());
+                if self.help.is_some() {
+                    self.scroll_help(lines.into());
+                } else {
+                    self.scroll_by(lines.into());
+                }
                 Vec::new()
             }
             Msg::Resize(width, height) => {
@@ -58,7 +62,11 @@ impl App {
         if self.quit_until.is_some_and(|until| until <= self.now) {
             self.quit_until = None;
         }
-        if self.notice.as_ref().is_some_and(|notice| notice.until <= self.now) {
+        if self
+            .notice
+            .as_ref()
+            .is_some_and(|notice| notice.until <= self.now)
+        {
             self.notice = None;
         }
         if self.stale {
@@ -103,7 +111,6 @@ impl App {
 
     /// Scrolls or closes the help; says whether the key has been used up.
     fn act_in_help(&mut self, action: Action) -> bool {
-        let Some(top) = self.help else { return false };
         let by = match action {
             Action::Up | Action::LineUp => -1,
             Action::Down | Action::LineDown => 1,
@@ -128,9 +135,17 @@ impl App {
                 return false;
             }
         };
-        let last = help::rows().len().saturating_sub(self.own_geometry().help().height.into());
-        self.help = Some(top.saturating_add_signed(by).min(last));
+        self.scroll_help(by);
         true
+    }
+
+    fn scroll_help(&mut self, lines: isize) {
+        let last = help::rows()
+            .len()
+            .saturating_sub(self.own_geometry().help().height.into());
+        self.help = self
+            .help
+            .map(|top| top.saturating_add_signed(lines).min(last));
     }
 
     fn enter(&mut self) -> Vec<Effect> {
@@ -159,7 +174,9 @@ impl App {
         if let Some(asked) = &self.asked {
             self.say(match (asked.cancel.is_cancelled(), &self.phase) {
                 (true, _) => "the answer is being stopped: then Enter sends this",
-                (false, Phase::Ready | Phase::Dead) => "an answer is being written: Ctrl-C stops it, then Enter sends this",
+                (false, Phase::Ready | Phase::Dead) => {
+                    "an answer is being written: Ctrl-C stops it, then Enter sends this"
+                }
                 (false, Phase::Starting | Phase::Fetching(_) | Phase::Loading(_)) => {
                     "a message is waiting for the model already: Ctrl-C takes it back"
                 }
@@ -174,8 +191,15 @@ impl App {
             Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) => AnswerState::Waiting,
         };
         let model = self.ready.as_ref().map(|ready| ready.target.clone());
-        let block = self.transcript.push(Kind::Assistant(Answer { model, state }), "");
-        self.asked = Some(Asked { cancel: cancel.clone(), text: text.clone(), block, strategies: Vec::new() });
+        let block = self
+            .transcript
+            .push(Kind::Assistant(Answer { model, state }), "");
+        self.asked = Some(Asked {
+            cancel: cancel.clone(),
+            text: text.clone(),
+            block,
+            strategies: Vec::new(),
+        });
         self.latest.stats.begin_answer();
         self.latest.note = None;
         self.refresh(true);
@@ -195,14 +219,21 @@ impl App {
                 self.transcript.clear();
                 self.scroll = Scroll::default();
                 self.latest.stats.begin_answer();
-                self.latest = Shown { stats: self.latest.stats.clone(), ..Shown::default() };
+                self.latest = Shown {
+                    stats: self.latest.stats.clone(),
+                    ..Shown::default()
+                };
                 self.refresh(true);
                 self.say("a new conversation");
                 return vec![Effect::Engine(Command::Reset)];
             }
             Slash::ShowTokens => {
                 self.show_tokens = !self.show_tokens;
-                self.say(if self.show_tokens { "accepted tokens are underlined" } else { "tokens are not marked" });
+                self.say(if self.show_tokens {
+                    "accepted tokens are underlined"
+                } else {
+                    "tokens are not marked"
+                });
             }
             Slash::Panel => self.toggle_panel(),
             Slash::Help => self.help = Some(0),
@@ -213,19 +244,35 @@ impl App {
 
     fn mode(&mut self, name: &str) -> Vec<Effect> {
         let Some(ready) = &self.ready else {
-            self.tell(Kind::Error, "The strategies are known once the models are loaded.");
+            self.tell(
+                Kind::Error,
+                "The strategies are known once the models are loaded.",
+            );
             return Vec::new();
         };
-        if let Some(strategy) = ready.strategies.iter().find(|strategy| strategy.name == name) {
+        if let Some(strategy) = ready
+            .strategies
+            .iter()
+            .find(|strategy| strategy.name == name)
+        {
             return self.want(strategy.name);
         }
-        let known: Vec<String> =
-            ready.strategies.iter().map(|strategy| format!("{} ({})", strategy.name, strategy.summary)).collect();
+        let known: Vec<String> = ready
+            .strategies
+            .iter()
+            .map(|strategy| format!("{} ({})", strategy.name, strategy.summary))
+            .collect();
         let known = known.join(", ");
         if name.is_empty() {
-            self.tell(Kind::Notice, &format!("/mode NAME drafts with one of: {known}."));
+            self.tell(
+                Kind::Notice,
+                &format!("/mode NAME drafts with one of: {known}."),
+            );
         } else {
-            self.tell(Kind::Error, &format!("There is no strategy `{name}` here. There are: {known}."));
+            self.tell(
+                Kind::Error,
+                &format!("There is no strategy `{name}` here. There are: {known}."),
+            );
         }
         Vec::new()
     }
@@ -236,7 +283,10 @@ impl App {
             return Vec::new();
         };
         let current = self.wanted.or(self.strategy);
-        let at = ready.strategies.iter().position(|strategy| Some(strategy.name) == current);
+        let at = ready
+            .strategies
+            .iter()
+            .position(|strategy| Some(strategy.name) == current);
         let next = at.map_or(0, |at| at + 1) % ready.strategies.len().max(1);
         match ready.strategies.get(next) {
             Some(strategy) if Some(strategy.name) != current => self.want(strategy.name),
@@ -278,7 +328,9 @@ impl App {
 
     /// Stops the answer; `false` when there is none, or it was asked to stop already.
     fn stop(&mut self) -> bool {
-        let Some(asked) = &self.asked else { return false };
+        let Some(asked) = &self.asked else {
+            return false;
+        };
         if asked.cancel.is_cancelled() {
             return false;
         }

@@ -28,12 +28,21 @@ pub fn run(args: &ChatArgs) -> anyhow::Result<Exit> {
     };
     let handle = engine::start(settings.load, settings.engine);
     match question {
-        Some(question) => {
-            oneshot::answer(handle, question, if args.json { Format::Json } else { Format::Text })
-        }
+        Some(question) => oneshot::answer(
+            handle,
+            question,
+            if args.json {
+                Format::Json
+            } else {
+                Format::Text
+            },
+        ),
         None if form == Form::Lines => lines::chat(handle),
         None => {
-            let app = AppSettings { panel: settings.panel, ..AppSettings::default() };
+            let app = AppSettings {
+                panel: settings.panel,
+                ..AppSettings::default()
+            };
             terminal::run(handle, app, &settings.theme)
         }
     }
@@ -56,7 +65,11 @@ struct Surroundings {
 }
 
 fn form(args: &ChatArgs, surroundings: Surroundings) -> Form {
-    let Surroundings { stdin, stdout, dumb } = surroundings;
+    let Surroundings {
+        stdin,
+        stdout,
+        dumb,
+    } = surroundings;
     if args.json || args.prompt.is_some() {
         Form::Answer
     } else if args.no_tui {
@@ -77,10 +90,18 @@ fn question(argument: Option<&str>, stdin_is_terminal: bool) -> anyhow::Result<S
     } else {
         read_stdin().map_err(|error| UsageError(format!("{error:#}")))?
     };
-    let parts = [argument.unwrap_or_default(), piped.trim_end_matches(['\r', '\n'])];
-    let question = parts.into_iter().filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join("\n\n");
+    let parts = [
+        argument.unwrap_or_default(),
+        piped.trim_end_matches(['\r', '\n']),
+    ];
+    let question = parts
+        .into_iter()
+        .filter(|part| !part.trim().is_empty())
+        .collect::<Vec<_>>()
+        .join("\n\n");
     if question.is_empty() {
-        let why = "no question: give one as an argument or on standard input (see speck chat --help)";
+        let why =
+            "no question: give one as an argument or on standard input (see speck chat --help)";
         return Err(UsageError(why.into()).into());
     }
     Ok(question)
@@ -92,16 +113,67 @@ mod tests {
 
     #[test]
     fn the_form_follows_from_arguments_and_surroundings() {
-        let here = Surroundings { stdin: true, stdout: true, dumb: false };
-        let check = |args: ChatArgs, surroundings, expect| assert_eq!(form(&args, surroundings), expect, "{args:?}");
+        let here = Surroundings {
+            stdin: true,
+            stdout: true,
+            dumb: false,
+        };
+        let check = |args: ChatArgs, surroundings, expect| {
+            assert_eq!(form(&args, surroundings), expect, "{args:?}")
+        };
         let plain = ChatArgs::default;
         check(plain(), here, Form::Screen);
         check(plain(), Surroundings { dumb: true, ..here }, Form::Lines);
-        check(plain(), Surroundings { stdout: false, ..here }, Form::Lines);
-        check(plain(), Surroundings { stdin: false, ..here }, Form::Answer);
-        check(ChatArgs { no_tui: true, ..plain() }, here, Form::Lines);
-        check(ChatArgs { no_tui: true, ..plain() }, Surroundings { stdin: false, ..here }, Form::Lines);
-        check(ChatArgs { prompt: Some("Hi".into()), ..plain() }, here, Form::Answer);
-        check(ChatArgs { json: true, ..plain() }, here, Form::Answer);
+        check(
+            plain(),
+            Surroundings {
+                stdout: false,
+                ..here
+            },
+            Form::Lines,
+        );
+        check(
+            plain(),
+            Surroundings {
+                stdin: false,
+                ..here
+            },
+            Form::Answer,
+        );
+        check(
+            ChatArgs {
+                no_tui: true,
+                ..plain()
+            },
+            here,
+            Form::Lines,
+        );
+        check(
+            ChatArgs {
+                no_tui: true,
+                ..plain()
+            },
+            Surroundings {
+                stdin: false,
+                ..here
+            },
+            Form::Lines,
+        );
+        check(
+            ChatArgs {
+                prompt: Some("Hi".into()),
+                ..plain()
+            },
+            here,
+            Form::Answer,
+        );
+        check(
+            ChatArgs {
+                json: true,
+                ..plain()
+            },
+            here,
+            Form::Answer,
+        );
     }
 }

@@ -12,7 +12,8 @@ use super::settings::Settings;
 pub fn run(action: ConfigAction) -> anyhow::Result<Exit> {
     match action {
         ConfigAction::Path => {
-            let (path, _) = config::path().context("there is no home folder; set SPECK_CONFIG to a file")?;
+            let (path, _) =
+                config::path().context("there is no home folder; set SPECK_CONFIG to a file")?;
             stdout::write_line(&path.display().to_string())?;
         }
         ConfigAction::Show => {

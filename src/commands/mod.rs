@@ -16,8 +16,8 @@ use clap::CommandFactory;
 
 use crate::cli::{Cli, Command, ModelsAction};
 use crate::engine::protocol::Event;
-use crate::model::gguf::GgufFile;
 use crate::model::fetch::Environment;
+use crate::model::gguf::GgufFile;
 use crate::model::load;
 use crate::model::registry::Reference;
 use crate::terminal::progress::Progress;
@@ -55,12 +55,21 @@ fn run_models(action: &ModelsAction) -> anyhow::Result<Exit> {
     let mut out = Vec::new();
     let done = match action {
         ModelsAction::List => models::list(&environment, &mut out),
-        ModelsAction::Pull { reference, offline } => {
-            models::pull(&environment, reference.as_deref(), *offline, &cancel, &mut progress, &mut out)
-        }
-        ModelsAction::Verify { reference } => {
-            models::verify(&environment, reference.as_deref(), &cancel, &mut progress, &mut out)
-        }
+        ModelsAction::Pull { reference, offline } => models::pull(
+            &environment,
+            reference.as_deref(),
+            *offline,
+            &cancel,
+            &mut progress,
+            &mut out,
+        ),
+        ModelsAction::Verify { reference } => models::verify(
+            &environment,
+            reference.as_deref(),
+            &cancel,
+            &mut progress,
+            &mut out,
+        ),
         ModelsAction::Remove { reference } => models::remove(&environment, reference, &mut out),
     };
     shown.clear();
@@ -71,12 +80,17 @@ fn run_models(action: &ModelsAction) -> anyhow::Result<Exit> {
 /// The file of a model, fetched if need be, with progress on standard error.
 fn open_model(reference: &Reference, offline: bool) -> anyhow::Result<GgufFile> {
     let mut shown = Progress::default();
-    let file = load::open(reference, offline, &cancel_on_interrupt()?, &mut |progress| {
-        shown.show(&match progress {
-            load::Progress::Fetch(fetch) => Event::Fetch(fetch),
-            load::Progress::Loading(loading) => Event::Loading(loading),
-        });
-    });
+    let file = load::open(
+        reference,
+        offline,
+        &cancel_on_interrupt()?,
+        &mut |progress| {
+            shown.show(&match progress {
+                load::Progress::Fetch(fetch) => Event::Fetch(fetch),
+                load::Progress::Loading(loading) => Event::Loading(loading),
+            });
+        },
+    );
     shown.clear();
     file
 }
@@ -88,7 +102,9 @@ fn read_stdin() -> anyhow::Result<String> {
 
 /// All of a file, which must be UTF-8 text.
 fn read_file(path: &Path) -> anyhow::Result<String> {
-    let read = File::open(path).map_err(anyhow::Error::from).and_then(read_text);
+    let read = File::open(path)
+        .map_err(anyhow::Error::from)
+        .and_then(read_text);
     read.with_context(|| format!("cannot read {}", path.display()))
 }
 

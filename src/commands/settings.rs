@@ -31,7 +31,12 @@ impl Settings {
     /// Judges what the configuration and the flags say; the flags win.
     pub fn new(mut loaded: Loaded, args: &ChatArgs) -> anyhow::Result<Self> {
         args.override_config(&mut loaded.config);
-        let config::Config { model, decoding, chat, screen } = &loaded.config;
+        let config::Config {
+            model,
+            decoding,
+            chat,
+            screen,
+        } = &loaded.config;
         let wrong = |flag: Option<&str>, section: &str, key: &str, why: &dyn Display| match flag {
             Some(flag) => UsageError(format!("--{flag}: {why}")).into(),
             None => anyhow::Error::from(loaded.blame(section, key, why)),
@@ -49,11 +54,26 @@ impl Settings {
         };
         let strategy = strategy::find(&decoding.strategy).ok_or_else(|| {
             let known: Vec<_> = strategy::names().collect();
-            let why = format!("there is no strategy `{}`; there are: {}", decoding.strategy, known.join(", "));
-            wrong(given(&args.strategy, "strategy"), "decoding", "strategy", &why)
+            let why = format!(
+                "there is no strategy `{}`; there are: {}",
+                decoding.strategy,
+                known.join(", ")
+            );
+            wrong(
+                given(&args.strategy, "strategy"),
+                "decoding",
+                "strategy",
+                &why,
+            )
         })?;
-        let theme = Theme::load(&screen.theme, depth::detect())
-            .map_err(|error| wrong(given(&args.theme, "theme"), "screen", "theme", &format!("{error:#}")))?;
+        let theme = Theme::load(&screen.theme, depth::detect()).map_err(|error| {
+            wrong(
+                given(&args.theme, "theme"),
+                "screen",
+                "theme",
+                &format!("{error:#}"),
+            )
+        })?;
         Ok(Self {
             load: LoadSettings {
                 target,

@@ -32,7 +32,10 @@ enum WrittenRole {
 pub fn run(args: &TemplateArgs) -> anyhow::Result<Exit> {
     let text = read_file(&args.messages)?;
     let written: Vec<Written> = serde_json::from_str(&text).with_context(|| {
-        format!("{} must be a JSON array of messages with `role` and `content`", args.messages.display())
+        format!(
+            "{} must be a JSON array of messages with `role` and `content`",
+            args.messages.display()
+        )
     })?;
     let messages: Vec<Message> = written
         .into_iter()
@@ -51,11 +54,19 @@ pub fn run(args: &TemplateArgs) -> anyhow::Result<Exit> {
 
 fn template(args: &TemplateArgs) -> anyhow::Result<ChatTemplate> {
     let (bos, eos) = (args.bos.as_deref(), args.eos.as_deref());
-    if Path::new(&args.source).extension().is_some_and(|extension| extension == "jinja") {
+    if Path::new(&args.source)
+        .extension()
+        .is_some_and(|extension| extension == "jinja")
+    {
         return ChatTemplate::new(&read_file(args.source.as_ref())?, bos, eos);
     }
-    let file = open_model(&settings::reference("the model", &args.source)?, args.offline)?;
+    let file = open_model(
+        &settings::reference("the model", &args.source)?,
+        args.offline,
+    )?;
     let tokenizer = Tokenizer::from_gguf(&file)?;
-    let source = file.str("tokenizer.chat_template")?.context("this model has no chat template")?;
+    let source = file
+        .str("tokenizer.chat_template")?
+        .context("this model has no chat template")?;
     ChatTemplate::new(source, bos.or(tokenizer.bos()), eos.or(tokenizer.eos()))
 }

@@ -10,7 +10,11 @@ use super::{open_model, read_stdin, settings};
 pub fn run(args: &TokenizeArgs) -> anyhow::Result<Exit> {
     let target = settings::target(args.target.as_deref())?;
     let tokenizer = Tokenizer::from_gguf(&open_model(&target, args.offline)?)?;
-    let specials = if args.no_special { Specials::AsText } else { Specials::Parse };
+    let specials = if args.no_special {
+        Specials::AsText
+    } else {
+        Specials::Parse
+    };
     let ids = tokenizer.encode(&read_stdin()?, specials)?;
     stdout::write_line(&serde_json::to_string(&ids)?)?;
     Ok(Exit::Done)

@@ -65,9 +65,19 @@ pub struct Round {
 impl Decoder {
     /// A decoder with nothing committed. `strategies` is not empty; the first is active. An answer
     /// ends after a token of `ends`.
-    pub fn new(target: Box<dyn Model>, strategies: Vec<Box<dyn Strategy>>, ends: Vec<Token>) -> Self {
+    pub fn new(
+        target: Box<dyn Model>,
+        strategies: Vec<Box<dyn Strategy>>,
+        ends: Vec<Token>,
+    ) -> Self {
         assert!(!strategies.is_empty(), "at least one strategy");
-        Self { target, strategies, active: 0, ends, committed: Vec::new() }
+        Self {
+            target,
+            strategies,
+            active: 0,
+            ends,
+            committed: Vec::new(),
+        }
     }
 
     /// Prompt and answer so far.
@@ -92,7 +102,10 @@ impl Decoder {
 
     /// Drafts with `name` from the next round on; false when there is no such strategy here.
     pub fn set_strategy(&mut self, name: &str) -> bool {
-        let found = self.strategies.iter().position(|strategy| strategy.name() == name);
+        let found = self
+            .strategies
+            .iter()
+            .position(|strategy| strategy.name() == name);
         if let Some(index) = found.filter(|&index| index != self.active) {
             self.active = index;
             self.strategies[index].begin(&self.committed);
@@ -121,13 +134,18 @@ impl Decoder {
         self.committed = prompt.to_vec();
         let missing = &before[reused..];
         progress(0, missing.len());
-        let outcome = self.target.prefill(missing, cancel, &mut |done| progress(done, missing.len()));
+        let outcome = self
+            .target
+            .prefill(missing, cancel, &mut |done| progress(done, missing.len()));
         if outcome.is_err() {
             self.committed.truncate(self.target.len() + 1);
         }
         outcome?;
         self.strategies[self.active].begin(&self.committed);
-        Ok(Prefill { reused, time: started.elapsed() })
+        Ok(Prefill {
+            reused,
+            time: started.elapsed(),
+        })
     }
 
     /// One round: emits at least one token and at most `budget`, which is at least 1. The context has
@@ -149,7 +167,11 @@ impl Decoder {
         let draft_time = started.elapsed();
 
         let pass_started = Instant::now();
-        let rows: Vec<Token> = self.committed[fed..].iter().chain(&drafted).copied().collect();
+        let rows: Vec<Token> = self.committed[fed..]
+            .iter()
+            .chain(&drafted)
+            .copied()
+            .collect();
         let logits = self.target.forward(&rows, cancel)?;
         let verify_time = pass_started.elapsed();
 
@@ -162,7 +184,9 @@ impl Decoder {
         );
         self.target.truncate(self.committed.len() - 1);
         let Some(verified) = verified else {
-            return Err(anyhow!("the model's logits are not numbers: its file may be damaged").into());
+            return Err(
+                anyhow!("the model's logits are not numbers: its file may be damaged").into(),
+            );
         };
 
         Ok(Round {

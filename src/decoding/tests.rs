@@ -19,7 +19,9 @@ fn choice(context: &[Token], seed: u64, window: usize) -> Token {
     let recent = &context[context.len().saturating_sub(window)..];
     let mut hash = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ context.len() as u64 / 40;
     for &token in recent {
-        hash = (hash ^ u64::from(token)).wrapping_mul(0xBF58_476D_1CE4_E5B9).rotate_left(29);
+        hash = (hash ^ u64::from(token))
+            .wrapping_mul(0xBF58_476D_1CE4_E5B9)
+            .rotate_left(29);
     }
     match hash % 97 {
         0 => END,
@@ -29,7 +31,12 @@ fn choice(context: &[Token], seed: u64, window: usize) -> Token {
 
 fn target(seed: u64, capacity: usize) -> Box<dyn Model> {
     let script = move |context: &[Token]| Step::Write(choice(context, seed, 3));
-    Box::new(ScriptedModel::new("target", VOCAB as usize, capacity, script))
+    Box::new(ScriptedModel::new(
+        "target",
+        VOCAB as usize,
+        capacity,
+        script,
+    ))
 }
 
 /// Agrees with the target most of the time.
@@ -38,7 +45,12 @@ fn draft(seed: u64, capacity: usize) -> Box<dyn Model> {
         let wrong = choice(context, seed + 1, 2) % 3 == 0;
         Step::Write(if wrong { 1 } else { choice(context, seed, 3) })
     };
-    Box::new(ScriptedModel::new("draft", VOCAB as usize, capacity, script))
+    Box::new(ScriptedModel::new(
+        "draft",
+        VOCAB as usize,
+        capacity,
+        script,
+    ))
 }
 
 fn decoder(seed: u64, draft_length: usize, lookup_rule: LookupRule, capacity: usize) -> Decoder {
@@ -81,7 +93,10 @@ fn answer(
 
 fn check_round(round: &Round) {
     assert!(round.n_accepted <= round.n_verified && round.n_verified <= round.drafted.len());
-    assert_eq!(round.emitted[..round.n_accepted], round.drafted[..round.n_accepted]);
+    assert_eq!(
+        round.emitted[..round.n_accepted],
+        round.drafted[..round.n_accepted]
+    );
     let own = usize::from(!(round.ended && round.n_accepted == round.emitted.len()));
     assert_eq!(round.emitted.len(), round.n_accepted + own);
     assert_eq!(round.draft_error, None);
@@ -173,7 +188,13 @@ impl Strategy for Fixed {
 
 /// Counts up from the last token, and ends at 9.
 fn counting(drafts: Vec<Result<Vec<Token>, &'static str>>) -> Decoder {
-    let script = |context: &[Token]| Step::Write(if context.ends_with(&[8]) { 9 } else { context[context.len() - 1] + 1 });
+    let script = |context: &[Token]| {
+        Step::Write(if context.ends_with(&[8]) {
+            9
+        } else {
+            context[context.len() - 1] + 1
+        })
+    };
     let target = ScriptedModel::new("counting", 100, 100, script);
     Decoder::new(Box::new(target), vec![Box::new(Fixed(drafts))], vec![9])
 }
@@ -181,7 +202,9 @@ fn counting(drafts: Vec<Result<Vec<Token>, &'static str>>) -> Decoder {
 #[test]
 fn the_worked_sequence() {
     let mut decoder = counting(vec![Ok(vec![4, 5, 60])]);
-    decoder.begin(&[1, 2, 3], &Cancel::new(), &mut |_, _| {}).unwrap();
+    decoder
+        .begin(&[1, 2, 3], &Cancel::new(), &mut |_, _| {})
+        .unwrap();
     let round = decoder.round(100, &Cancel::new()).unwrap();
     assert_eq!(round.emitted, [4, 5, 6]);
     assert_eq!((round.n_accepted, round.n_verified), (2, 3));
@@ -202,7 +225,10 @@ fn nothing_is_emitted_or_judged_after_an_end() {
         let mut decoder = counting(vec![Ok(draft.to_vec())]);
         decoder.begin(&[7], &Cancel::new(), &mut |_, _| {}).unwrap();
         let round = decoder.round(100, &Cancel::new()).unwrap();
-        assert_eq!((round.emitted.as_slice(), round.n_accepted, round.n_verified), expect);
+        assert_eq!(
+            (round.emitted.as_slice(), round.n_accepted, round.n_verified),
+            expect
+        );
         assert!(round.ended);
     };
     check(&[8, 9, 10, 11], (&[8, 9], 2, 2));
@@ -215,7 +241,10 @@ fn a_failing_strategy_makes_the_round_plain_and_is_named() {
     let mut decoder = counting(vec![Err("no luck"), Ok(vec![6])]);
     decoder.begin(&[4], &Cancel::new(), &mut |_, _| {}).unwrap();
     let round = decoder.round(100, &Cancel::new()).unwrap();
-    assert_eq!((round.emitted, round.draft_error.as_deref()), (vec![5], Some("no luck")));
+    assert_eq!(
+        (round.emitted, round.draft_error.as_deref()),
+        (vec![5], Some("no luck"))
+    );
     assert_eq!(decoder.round(100, &Cancel::new()).unwrap().emitted, [6, 7]);
 }
 
@@ -231,18 +260,32 @@ fn a_stop_in_the_middle_leaves_the_answer_continuable() {
     };
     for name in strategy::names() {
         let mut decoder = decoder(5, 4, LookupRule::Longest, 1024);
-        decoder.target =
-            Box::new(ScriptedModel::new("stoppable", VOCAB as usize, 1024, script.clone()));
+        decoder.target = Box::new(ScriptedModel::new(
+            "stoppable",
+            VOCAB as usize,
+            1024,
+            script.clone(),
+        ));
         let prompt = [1, 2, 3];
         decoder.set_strategy(name);
-        decoder.begin(&prompt, &Cancel::new(), &mut |_, _| {}).unwrap();
+        decoder
+            .begin(&prompt, &Cancel::new(), &mut |_, _| {})
+            .unwrap();
         let mut answer = decoder.round(100, &Cancel::new()).unwrap().emitted;
         let cancel = Cancel::new();
         *stop.lock().unwrap() = Some(cancel.clone());
-        assert!(matches!(decoder.round(100, &cancel), Err(PassError::Cancelled(_))));
+        assert!(matches!(
+            decoder.round(100, &cancel),
+            Err(PassError::Cancelled(_))
+        ));
         assert_eq!(decoder.target.len(), decoder.committed.len() - 1);
         while answer.len() < 50 {
-            answer.extend(decoder.round(50 - answer.len(), &Cancel::new()).unwrap().emitted);
+            answer.extend(
+                decoder
+                    .round(50 - answer.len(), &Cancel::new())
+                    .unwrap()
+                    .emitted,
+            );
         }
         let mut expect = prompt.to_vec();
         while expect.len() < prompt.len() + 50 {
@@ -257,33 +300,62 @@ fn a_failing_pass_changes_nothing() {
     let failing = Arc::new(Mutex::new(false));
     let fails = Arc::clone(&failing);
     let script = move |context: &[Token]| {
-        if *fails.lock().unwrap() { Step::Fail } else { Step::Write(choice(context, 6, 3)) }
+        if *fails.lock().unwrap() {
+            Step::Fail
+        } else {
+            Step::Write(choice(context, 6, 3))
+        }
     };
     let target = ScriptedModel::new("failing", VOCAB as usize, 100, script);
     let mut decoder = Decoder::new(Box::new(target), vec![Box::new(strategy::Plain)], vec![END]);
-    decoder.begin(&[1, 2, 3], &Cancel::new(), &mut |_, _| {}).unwrap();
+    decoder
+        .begin(&[1, 2, 3], &Cancel::new(), &mut |_, _| {})
+        .unwrap();
     *failing.lock().unwrap() = true;
-    assert!(matches!(decoder.round(9, &Cancel::new()), Err(PassError::Failed(_))));
-    assert_eq!((decoder.target.len(), decoder.committed()), (2, &[1, 2, 3][..]));
+    assert!(matches!(
+        decoder.round(9, &Cancel::new()),
+        Err(PassError::Failed(_))
+    ));
+    assert_eq!(
+        (decoder.target.len(), decoder.committed()),
+        (2, &[1, 2, 3][..])
+    );
     *failing.lock().unwrap() = false;
-    assert_eq!(decoder.round(9, &Cancel::new()).unwrap().emitted, [choice(&[1, 2, 3], 6, 3)]);
+    assert_eq!(
+        decoder.round(9, &Cancel::new()).unwrap().emitted,
+        [choice(&[1, 2, 3], 6, 3)]
+    );
 }
 
 #[test]
 fn rows_without_numbers_commit_nothing() {
     let logits = Logits::new(vec![f32::NAN; 4], 4);
     let mut committed = vec![1];
-    assert_eq!(verify(&mut committed, &[], &logits, |row, _| argmax(row), |_| false), None);
+    assert_eq!(
+        verify(
+            &mut committed,
+            &[],
+            &logits,
+            |row, _| argmax(row),
+            |_| false
+        ),
+        None
+    );
     assert_eq!(committed, [1]);
 }
 
 #[test]
 fn timing_plain_passes_leaves_everything_as_it_was() {
     let mut decoder = counting(vec![Ok(vec![])]);
-    decoder.begin(&[1, 2], &Cancel::new(), &mut |_, _| {}).unwrap();
+    decoder
+        .begin(&[1, 2], &Cancel::new(), &mut |_, _| {})
+        .unwrap();
     for _ in 0..3 {
         assert!(decoder.time_plain(&Cancel::new()).unwrap().is_some());
     }
-    assert_eq!((decoder.target.len(), decoder.committed()), (1, &[1, 2][..]));
+    assert_eq!(
+        (decoder.target.len(), decoder.committed()),
+        (1, &[1, 2][..])
+    );
     assert_eq!(decoder.round(9, &Cancel::new()).unwrap().emitted, [3]);
 }

@@ -28,7 +28,11 @@ pub fn verify(
     mut pick: impl FnMut(&[f32], &[Token]) -> Option<Token>,
     ends: impl Fn(Token) -> bool,
 ) -> Option<Verified> {
-    assert_eq!(logits.rows(), drafted.len() + 1, "a row for the last committed token and each drafted one");
+    assert_eq!(
+        logits.rows(),
+        drafted.len() + 1,
+        "a row for the last committed token and each drafted one"
+    );
     let start = committed.len();
     let mut n_accepted = 0;
     loop {
@@ -41,10 +45,18 @@ pub fn verify(
         if ends(token) {
             let judged = (n_accepted + 1).min(drafted.len());
             n_accepted += usize::from(accepted);
-            return Some(Verified { n_verified: judged, n_accepted, ended: true });
+            return Some(Verified {
+                n_verified: judged,
+                n_accepted,
+                ended: true,
+            });
         }
         if !accepted {
-            return Some(Verified { n_verified: drafted.len(), n_accepted, ended: false });
+            return Some(Verified {
+                n_verified: drafted.len(),
+                n_accepted,
+                ended: false,
+            });
         }
         n_accepted += 1;
     }

@@ -42,7 +42,9 @@ impl Meter {
 
     /// The median, when enough new timings have come in since the last report.
     pub fn report_due(&mut self, context: usize) -> Option<Baseline> {
-        (self.since_report >= REPORT_EVERY).then(|| self.report(context)).flatten()
+        (self.since_report >= REPORT_EVERY)
+            .then(|| self.report(context))
+            .flatten()
     }
 
     /// The median of the timings.
@@ -66,7 +68,10 @@ mod tests {
         for ms in [900, 900].into_iter().chain(1..=15) {
             meter.push(Duration::from_millis(ms));
         }
-        let expect = Baseline { per_token: Duration::from_millis(8), context: 7 };
+        let expect = Baseline {
+            per_token: Duration::from_millis(8),
+            context: 7,
+        };
         assert_eq!(meter.report_due(7), Some(expect));
         assert_eq!(meter.report_due(7), None);
         meter.restart();

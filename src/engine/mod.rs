@@ -51,7 +51,10 @@ pub struct Handle {
 
 /// Starts an engine that loads the models `load` names.
 pub fn start(load: LoadSettings, settings: Settings) -> Handle {
-    start_with(move |cancel, progress| load::load(&load, cancel, progress), settings)
+    start_with(
+        move |cancel, progress| load::load(&load, cancel, progress),
+        settings,
+    )
 }
 
 /// Starts an engine with a loader of one's own, which runs on the engine's thread.
@@ -67,7 +70,11 @@ pub fn start_with(
         .name(THREAD_NAME.into())
         .spawn(move || run(load, settings, &inbox, &outbox, &cancel))
         .expect("the system gives a program a second thread");
-    Handle { commands, events, quit }
+    Handle {
+        commands,
+        events,
+        quit,
+    }
 }
 
 fn run(
@@ -96,7 +103,10 @@ fn run(
         Ok(Err(error)) => format!("{error:#}"),
         Err(panic) => panic_message(panic.as_ref()),
     };
-    let _ = outbox.send(Event::Failed(Failure { message, fatal: true }));
+    let _ = outbox.send(Event::Failed(Failure {
+        message,
+        fatal: true,
+    }));
 }
 
 /// What a panic said, for people.

@@ -42,7 +42,9 @@ struct Answer {
 
 impl Session {
     fn start(strategy: &'static str, context: usize) -> (Self, Ready) {
-        let mut session = Self { handle: start(scripted(context), settings(strategy)) };
+        let mut session = Self {
+            handle: start(scripted(context), settings(strategy)),
+        };
         let ready = session.until(|event| match event {
             Event::Ready(ready) => Some(ready),
             _ => None,
@@ -66,7 +68,10 @@ impl Session {
     /// Sends `text`; `during(rounds so far, cancel)` may act after each round.
     fn ask(&mut self, text: &str, mut during: impl FnMut(&Self, usize, &Cancel)) -> Answer {
         let cancel = Cancel::new();
-        self.tell(Command::Send { text: text.into(), cancel: cancel.clone() });
+        self.tell(Command::Send {
+            text: text.into(),
+            cancel: cancel.clone(),
+        });
         let mut answer = Answer::default();
         while answer.end.is_none() {
             match self.handle.events.blocking_recv().expect("the engine runs") {
@@ -109,12 +114,21 @@ fn every_strategy_writes_the_same_and_is_named() {
         assert_eq!(answer.finished().reason, FinishReason::EndOfTurn);
         let emitted: usize = answer.rounds.iter().map(|round| round.n_emitted).sum();
         assert_eq!(emitted, answer.finished().answer_tokens);
-        assert!(answer.rounds.iter().all(|round| round.strategy == name && round.note.is_none()));
+        assert!(
+            answer
+                .rounds
+                .iter()
+                .all(|round| round.strategy == name && round.note.is_none())
+        );
         let used = answer.finished().prompt_tokens + emitted;
         assert_eq!(answer.rounds.last().unwrap().context_used, used);
         texts.push(answer.text);
     }
-    assert!(texts[0].ends_with(QUESTION) && texts[0].contains("Once more"), "{}", texts[0]);
+    assert!(
+        texts[0].ends_with(QUESTION) && texts[0].contains("Once more"),
+        "{}",
+        texts[0]
+    );
     assert!(texts.iter().all(|text| text == &texts[0]));
 }
 
@@ -154,16 +168,26 @@ fn a_reset_forgets_the_conversation() {
     let first = session.ask("hello", |_, _, _| {});
     session.tell(Command::Reset);
     let second = session.ask("hello", |_, _, _| {});
-    assert_eq!(first.finished().prompt_tokens, second.finished().prompt_tokens);
+    assert_eq!(
+        first.finished().prompt_tokens,
+        second.finished().prompt_tokens
+    );
     assert_eq!(second.finished().reused_tokens, 0);
 }
 
 #[test]
 fn a_failure_or_a_panic_ends_the_answer_only() {
-    for (text, expect) in [("please fail", "told to fail"), ("please panic", "a bug in speck")] {
+    for (text, expect) in [
+        ("please fail", "told to fail"),
+        ("please panic", "a bug in speck"),
+    ] {
         let (mut session, _) = Session::start("draft", 0);
         let failed = session.ask(text, |_, _, _| {});
-        assert!(failed.failure().message.contains(expect), "{}", failed.failure().message);
+        assert!(
+            failed.failure().message.contains(expect),
+            "{}",
+            failed.failure().message
+        );
         assert!(!failed.failure().fatal);
         let next = session.ask("hello", |_, _, _| {});
         assert!(next.text.ends_with("hello"));
@@ -174,7 +198,11 @@ fn a_failure_or_a_panic_ends_the_answer_only() {
 fn a_prompt_that_does_not_fit_is_refused_with_what_to_do() {
     let (mut session, _) = Session::start("plain", 128);
     let refused = session.ask(&"word ".repeat(200), |_, _, _| {});
-    assert!(refused.failure().message.contains("--context"), "{}", refused.failure().message);
+    assert!(
+        refused.failure().message.contains("--context"),
+        "{}",
+        refused.failure().message
+    );
     assert!(!refused.failure().fatal);
     assert!(session.ask("hi", |_, _, _| {}).text.ends_with("hi"));
 }
@@ -184,7 +212,10 @@ fn an_answer_ends_with_the_context() {
     let (mut session, ready) = Session::start("draft", 64);
     let answer = session.ask(QUESTION, |_, _, _| {});
     assert_eq!(answer.finished().reason, FinishReason::ContextFull);
-    assert_eq!(answer.rounds.last().unwrap().context_used, ready.context_limit);
+    assert_eq!(
+        answer.rounds.last().unwrap().context_used,
+        ready.context_limit
+    );
 }
 
 #[test]
@@ -203,7 +234,10 @@ fn failing_to_load_is_fatal_and_said() {
     let check = |load: fn() -> anyhow::Result<Loaded>, expect: &str| {
         let mut handle = start_with(move |_, _| load(), settings("plain"));
         match handle.events.blocking_recv() {
-            Some(Event::Failed(Failure { message, fatal: true })) => {
+            Some(Event::Failed(Failure {
+                message,
+                fatal: true,
+            })) => {
                 assert!(message.contains(expect), "{message}");
             }
             event => panic!("{event:?}"),

@@ -48,7 +48,11 @@ impl<'a> Worker<'a> {
         outbox: &'a UnboundedSender<Event>,
     ) -> Result<Self> {
         let target_name = loaded.target.name().to_owned();
-        let draft_name = loaded.draft.as_ref().ok().map(|draft| draft.name().to_owned());
+        let draft_name = loaded
+            .draft
+            .as_ref()
+            .ok()
+            .map(|draft| draft.name().to_owned());
         let ends = loaded.tokenizer.end_of_turn().to_vec();
         let (strategies, missing) = strategy::build_all(Parts {
             draft: loaded.draft,
@@ -57,10 +61,18 @@ impl<'a> Worker<'a> {
             ends: ends.clone(),
         });
         let mut notes = loaded.notes;
-        notes.extend(missing.iter().map(|(name, why)| format!("{name} cannot run: {why}")));
+        notes.extend(
+            missing
+                .iter()
+                .map(|(name, why)| format!("{name} cannot run: {why}")),
+        );
         let mut decoder = Decoder::new(loaded.target, strategies, ends);
         if !decoder.set_strategy(settings.strategy) {
-            notes.push(format!("drafting with {} instead of {}", decoder.strategy(), settings.strategy));
+            notes.push(format!(
+                "drafting with {} instead of {}",
+                decoder.strategy(),
+                settings.strategy
+            ));
         }
         let worker = Self {
             tokenizer: loaded.tokenizer,
@@ -68,7 +80,10 @@ impl<'a> Worker<'a> {
             max_tokens: settings.max_tokens,
             conversation: settings
                 .system
-                .map(|content| Message { role: Role::System, content })
+                .map(|content| Message {
+                    role: Role::System,
+                    content,
+                })
                 .into_iter()
                 .collect(),
             meter: Meter::default(),
@@ -87,7 +102,10 @@ impl<'a> Worker<'a> {
                 .decoder
                 .strategies()
                 .filter_map(strategy::find)
-                .map(|entry| StrategyInfo { name: entry.name, summary: entry.summary })
+                .map(|entry| StrategyInfo {
+                    name: entry.name,
+                    summary: entry.summary,
+                })
                 .collect(),
             strategy: worker.decoder.strategy(),
             notes,
@@ -141,7 +159,10 @@ impl<'a> Worker<'a> {
     }
 
     fn send(&mut self, text: String, cancel: &Cancel) {
-        self.conversation.push(Message { role: Role::User, content: text });
+        self.conversation.push(Message {
+            role: Role::User,
+            content: text,
+        });
         let turn = self.conversation.len();
         let outcome = catch_unwind(AssertUnwindSafe(|| self.answer(cancel)));
         let event = match outcome {
@@ -149,7 +170,10 @@ impl<'a> Worker<'a> {
                 if finished.answer_tokens == 0 {
                     self.conversation.truncate(turn - 1);
                 } else {
-                    self.conversation.push(Message { role: Role::Assistant, content: answer });
+                    self.conversation.push(Message {
+                        role: Role::Assistant,
+                        content: answer,
+                    });
                 }
                 self.meter.restart();
                 self.meter_due = true;
@@ -157,13 +181,19 @@ impl<'a> Worker<'a> {
             }
             Ok(Err(error)) => {
                 self.conversation.truncate(turn - 1);
-                Event::Failed(Failure { message: format!("{error:#}"), fatal: false })
+                Event::Failed(Failure {
+                    message: format!("{error:#}"),
+                    fatal: false,
+                })
             }
             Err(panic) => {
                 self.conversation.truncate(turn - 1);
                 self.decoder.reset();
                 let message = panic_message(panic.as_ref());
-                Event::Failed(Failure { message, fatal: false })
+                Event::Failed(Failure {
+                    message,
+                    fatal: false,
+                })
             }
         };
         self.tell(event);
@@ -197,7 +227,9 @@ impl<'a> Worker<'a> {
                 finished.prefill_time = prefill.time;
             }
             Err(PassError::Cancelled(_)) => return Ok((finished, String::new())),
-            Err(PassError::Failed(error)) => return Err(error).context("reading the prompt failed"),
+            Err(PassError::Failed(error)) => {
+                return Err(error).context("reading the prompt failed");
+            }
         }
 
         self.meter.restart();
@@ -208,7 +240,11 @@ impl<'a> Worker<'a> {
             let room = capacity - self.decoder.committed().len();
             let budget = room.min(self.max_tokens - finished.answer_tokens);
             if budget == 0 {
-                break if room == 0 { FinishReason::ContextFull } else { FinishReason::MaxTokens };
+                break if room == 0 {
+                    FinishReason::ContextFull
+                } else {
+                    FinishReason::MaxTokens
+                };
             }
             let round = match self.decoder.round(budget, cancel) {
                 Ok(round) => round,
@@ -243,12 +279,16 @@ impl<'a> Worker<'a> {
             self.tell(Event::Strategy(name));
         } else {
             let message = format!("the strategy {name} cannot run here");
-            self.tell(Event::Failed(Failure { message, fatal: false }));
+            self.tell(Event::Failed(Failure {
+                message,
+                fatal: false,
+            }));
         }
     }
 
     fn reset(&mut self) {
-        self.conversation.retain(|message| message.role == Role::System);
+        self.conversation
+            .retain(|message| message.role == Role::System);
         self.decoder.reset();
     }
 
@@ -274,7 +314,10 @@ impl<'a> Worker<'a> {
             })
             .collect();
         if round.ended {
-            pieces.push(Piece { text: stream.finish(), drafted: false });
+            pieces.push(Piece {
+                text: std::mem::take(stream).finish(),
+                drafted: false,
+            });
         }
         pieces.retain(|piece| !piece.text.is_empty());
         Round {

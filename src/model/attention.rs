@@ -19,7 +19,13 @@ pub(super) fn causal_mask(start: usize, n: usize, device: &Device) -> Result<Opt
     let total = start + n;
     let mask: Vec<f32> = (0..n)
         .flat_map(|row| {
-            (0..total).map(move |column| if column > start + row { f32::NEG_INFINITY } else { 0.0 })
+            (0..total).map(move |column| {
+                if column > start + row {
+                    f32::NEG_INFINITY
+                } else {
+                    0.0
+                }
+            })
         })
         .collect();
     Tensor::from_vec(mask, (n, total), device).map(Some)
@@ -37,9 +43,13 @@ pub(super) fn attend(q: &Tensor, k: &Tensor, v: &Tensor, mask: Option<&Tensor>) 
     let rows = (0..n)
         .map(|row| {
             let seen = total - n + row + 1;
-            let q = q.narrow(1, row, 1)?.reshape((kv_heads, heads / kv_heads, size))?;
+            let q = q
+                .narrow(1, row, 1)?
+                .reshape((kv_heads, heads / kv_heads, size))?;
             let scores = q.matmul(&k.narrow(1, 0, seen)?.transpose(1, 2)?)?;
-            softmax_last_dim(&scores)?.matmul(&v.narrow(1, 0, seen)?)?.reshape((1, heads * size))
+            softmax_last_dim(&scores)?
+                .matmul(&v.narrow(1, 0, seen)?)?
+                .reshape((1, heads * size))
         })
         .collect::<Result<Vec<_>>>()?;
     Tensor::cat(&rows, 0)
@@ -50,9 +60,13 @@ fn masked(q: &Tensor, k: &Tensor, v: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let (kv_heads, total, _) = k.dims3()?;
     let grouped = heads / kv_heads * n;
     // (kv heads, group × n, total)
-    let scores = q.reshape((kv_heads, grouped, size))?.matmul(&k.transpose(1, 2)?)?;
+    let scores = q
+        .reshape((kv_heads, grouped, size))?
+        .matmul(&k.transpose(1, 2)?)?;
     let scores = scores.reshape((heads, n, total))?.broadcast_add(mask)?;
     let weights = softmax_last_dim(&scores)?.reshape((kv_heads, grouped, total))?;
-    let attended = weights.matmul(&v.contiguous()?)?.reshape((heads, n, size))?;
+    let attended = weights
+        .matmul(&v.contiguous()?)?
+        .reshape((heads, n, size))?;
     attended.transpose(0, 1)?.reshape((n, heads * size))
 }

@@ -92,9 +92,18 @@ impl CandleDecoder {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self> {
         let hyper = Hyperparameters::from_gguf(file)?;
-        let mut weights = Weights { file, device, cancel, progress, read: 0 };
+        let mut weights = Weights {
+            file,
+            device,
+            cancel,
+            progress,
+            read: 0,
+        };
         let (hidden, inner) = (hyper.hidden, hyper.feed_forward);
-        let (q_size, kv_size) = (hyper.n_heads * hyper.head_dim, hyper.n_kv_heads * hyper.head_dim);
+        let (q_size, kv_size) = (
+            hyper.n_heads * hyper.head_dim,
+            hyper.n_kv_heads * hyper.head_dim,
+        );
 
         let embedding = Arc::new(weights.tensor("token_embd.weight", &[hyper.vocab, hidden])?);
         let mut layers = Vec::with_capacity(hyper.n_layers);
@@ -121,18 +130,34 @@ impl CandleDecoder {
                     "output.weight has {rows} rows for a vocabulary of {}",
                     hyper.vocab
                 );
-                (Arc::new(weights.tensor("output.weight", &[rows, hidden])?), rows)
+                (
+                    Arc::new(weights.tensor("output.weight", &[rows, hidden])?),
+                    rows,
+                )
             }
             None => (Arc::clone(&embedding), hyper.vocab),
         };
         let factors = match file.tensor("rope_freqs.weight") {
-            Some(_) => Some(weights.vector("rope_freqs.weight", hyper.head_dim / 2)?.to_vec1()?),
+            Some(_) => Some(
+                weights
+                    .vector("rope_freqs.weight", hyper.head_dim / 2)?
+                    .to_vec1()?,
+            ),
             None => None,
         };
         let (cos, sin) = rotations(&hyper, factors.as_deref(), capacity, device)?;
-        let cache = KvCache::new(hyper.n_layers, hyper.n_kv_heads, hyper.head_dim, capacity, device)?;
+        let cache = KvCache::new(
+            hyper.n_layers,
+            hyper.n_kv_heads,
+            hyper.head_dim,
+            capacity,
+            device,
+        )?;
         Ok(Self {
-            name: file.str("general.name")?.unwrap_or("unnamed model").to_owned(),
+            name: file
+                .str("general.name")?
+                .unwrap_or("unnamed model")
+                .to_owned(),
             hyper,
             device: device.clone(),
             embedding,
@@ -172,7 +197,9 @@ impl CandleDecoder {
         };
         // (n, heads × head size) → (heads, n, head size)
         let by_head = |x: &Tensor, heads: usize| {
-            x.reshape((n, heads, self.hyper.head_dim))?.transpose(0, 1)?.contiguous()
+            x.reshape((n, heads, self.hyper.head_dim))?
+                .transpose(0, 1)?
+                .contiguous()
         };
 
         let ids = Tensor::new(tokens, &self.device)?;
@@ -201,7 +228,10 @@ impl CandleDecoder {
         if self.cache.len() + tokens.len() > capacity {
             return Err(anyhow!("the context of {capacity} tokens is full").into());
         }
-        match self.hidden(tokens, cancel).context("a pass of the model failed")? {
+        match self
+            .hidden(tokens, cancel)
+            .context("a pass of the model failed")?
+        {
             ControlFlow::Continue(x) => Ok(x),
             ControlFlow::Break(()) => Err(crate::cancel::Cancelled.into()),
         }
@@ -320,6 +350,9 @@ impl Weights<'_> {
             Some(_) => Some(self.vector(&bias_name, outputs)?),
             None => None,
         };
-        Ok(Linear { weight: QMatMul::from_qtensor(weight)?, bias })
+        Ok(Linear {
+            weight: QMatMul::from_qtensor(weight)?,
+            bias,
+        })
     }
 }

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use super::Token;
 use super::chat_template::ChatTemplate;
 use super::load::Loaded;
-use super::registry;
+use super::registry::SMOLLM2_135M_DRAFT;
 use super::scripted::{ScriptedModel, Step};
 use super::tokenizer::{Specials, Tokenizer};
-use super::Token;
 
 const CONTEXT: usize = 4096;
 const TARGET_PASS: Duration = Duration::from_millis(24);
@@ -23,14 +23,16 @@ const TEMPLATE: &str = "{% for message in messages %}<|im_start|>{{ message.role
 
 /// The pair, its tokenizer (that of the built-in draft) and its template.
 pub(super) fn load(context: usize) -> Result<Loaded> {
-    let tokenizer = Arc::new(Tokenizer::from_gguf(&registry::built_in_draft()?)?);
+    let tokenizer = Arc::new(Tokenizer::from_gguf(&SMOLLM2_135M_DRAFT.open()?)?);
     let template = ChatTemplate::new(TEMPLATE, None, None)?;
     let capacity = if context == 0 { CONTEXT } else { context };
     let script = Script::new(&tokenizer)?;
     let other = script.clone();
     let n_logits = tokenizer.vocab_len();
-    let target = ScriptedModel::new("scripted", n_logits, capacity, move |tokens| script.next(tokens))
-        .with_pass_time(TARGET_PASS);
+    let target = ScriptedModel::new("scripted", n_logits, capacity, move |tokens| {
+        script.next(tokens)
+    })
+    .with_pass_time(TARGET_PASS);
     let draft = ScriptedModel::new("scripted draft", n_logits, capacity, move |tokens| {
         match other.next(tokens) {
             // Wrong at every seventh position.
@@ -77,12 +79,22 @@ impl Script {
 
     /// The token after `tokens`, whose last turn is the reply so far.
     fn next(&self, tokens: &[Token]) -> Step {
-        let starts: Vec<usize> = (0..tokens.len()).filter(|&i| tokens[i] == self.turn_start).collect();
-        let [.., user, reply] = starts[..] else { return Step::Write(self.turn_end) };
+        let starts: Vec<usize> = (0..tokens.len())
+            .filter(|&i| tokens[i] == self.turn_start)
+            .collect();
+        let [.., user, reply] = starts[..] else {
+            return Step::Write(self.turn_end);
+        };
         let body = |start: usize, end: usize| {
             let turn = &tokens[start..end];
-            let skip = turn.iter().position(|&token| token == self.newline).map_or(turn.len(), |i| i + 1);
-            let end = turn.iter().position(|&token| token == self.turn_end).unwrap_or(turn.len());
+            let skip = turn
+                .iter()
+                .position(|&token| token == self.newline)
+                .map_or(turn.len(), |i| i + 1);
+            let end = turn
+                .iter()
+                .position(|&token| token == self.turn_end)
+                .unwrap_or(turn.len());
             &turn[skip.min(end)..end]
         };
         let message = body(user, reply);

@@ -17,7 +17,12 @@ pub enum DeviceChoice {
 
 /// Opens the device, and says in a word or two what it is.
 pub(super) fn open(choice: DeviceChoice) -> Result<(Device, String)> {
-    let cpu = || (Device::Cpu, format!("cpu ×{}", candle_core::utils::get_num_threads()));
+    let cpu = || {
+        (
+            Device::Cpu,
+            format!("cpu ×{}", candle_core::utils::get_num_threads()),
+        )
+    };
     match choice {
         DeviceChoice::Cpu => Ok(cpu()),
         DeviceChoice::Auto => Ok(metal()?.unwrap_or_else(cpu)),

@@ -23,15 +23,23 @@ impl KvCache {
         device: &Device,
     ) -> Result<Self> {
         let rows = || Tensor::zeros((n_kv_heads, capacity, head_dim), DType::F32, device);
-        let layers = (0..n_layers).map(|_| Ok((rows()?, rows()?))).collect::<Result<_>>()?;
-        Ok(Self { layers, capacity, len: 0 })
+        let layers = (0..n_layers)
+            .map(|_| Ok((rows()?, rows()?)))
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            layers,
+            capacity,
+            len: 0,
+        })
     }
 
     /// Bytes that a cache of this shape takes.
     pub fn bytes(n_layers: usize, n_kv_heads: usize, head_dim: usize, capacity: usize) -> u64 {
         [n_layers, n_kv_heads, head_dim, capacity]
             .iter()
-            .fold(2 * VALUE_BYTES, |product, &factor| product.saturating_mul(factor as u64))
+            .fold(2 * VALUE_BYTES, |product, &factor| {
+                product.saturating_mul(factor as u64)
+            })
     }
 
     /// Tokens in the cache.

@@ -12,7 +12,7 @@ use super::device::{self, DeviceChoice};
 use super::gguf::GgufFile;
 use super::hyperparameters::Hyperparameters;
 use super::progress::{Fetch, Loading};
-use super::registry::{self, Draft, Reference};
+use super::registry::{Draft, Reference, SMOLLM2_135M_DRAFT};
 use super::tokenizer::Tokenizer;
 use super::{Model, demo, fetch};
 use crate::cancel::Cancel;
@@ -97,7 +97,11 @@ pub fn load(
     let mut decode = |file: &GgufFile, device: &Device, what: &str, capacity| {
         let total = file.weight_bytes();
         CandleDecoder::load(file, capacity, device, cancel, &mut |done| {
-            progress(Progress::Loading(Loading { what: what.to_owned(), done, total }));
+            progress(Progress::Loading(Loading {
+                what: what.to_owned(),
+                done,
+                total,
+            }));
         })
         .with_context(|| format!("cannot load {}", file.name()))
     };
@@ -106,7 +110,14 @@ pub fn load(
         Ok(draft_file) => Ok(Box::new(decode(&draft_file, &device, "draft", context)?) as Box<_>),
         Err(why) => Err(why),
     };
-    Ok(Loaded { target: Box::new(target), draft, tokenizer, template, device: device_name, notes })
+    Ok(Loaded {
+        target: Box::new(target),
+        draft,
+        tokenizer,
+        template,
+        device: device_name,
+        notes,
+    })
 }
 
 /// The file of `reference`, fetched if need be.
@@ -117,10 +128,12 @@ pub fn open(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<GgufFile> {
     let path = match reference {
-        Reference::Preset(preset) => &fetch::locate(&preset.target, offline, cancel, &mut |fetch| {
-            progress(Progress::Fetch(fetch));
-        })?,
-        Reference::Hub(remote) => &fetch::locate(remote, offline, cancel, &mut |fetch| {
+        Reference::Preset(preset) => {
+            &fetch::locate(&preset.target, offline, cancel, &mut |fetch| {
+                progress(Progress::Fetch(fetch));
+            })?
+        }
+        Reference::Remote(remote) => &fetch::locate(remote, offline, cancel, &mut |fetch| {
             progress(Progress::Fetch(fetch));
         })?,
         Reference::File(path) => path as &Path,
@@ -141,8 +154,10 @@ fn draft_file(
         DraftChoice::None => return Ok(Err("there is no draft model (--draft none)".into())),
         DraftChoice::Model(reference) => Some(open(reference, settings.offline, cancel, progress)?),
         DraftChoice::Auto => match &settings.target {
-            Reference::Preset(preset) => Some(preset_draft(preset.draft)?),
-            Reference::Hub(_) | Reference::File(_) | Reference::Scripted => None,
+            Reference::Preset(preset) => {
+                Some(open_draft(&preset.draft, settings, cancel, progress)?)
+            }
+            Reference::Remote(_) | Reference::File(_) | Reference::Scripted => None,
         },
     };
     if let Some(file) = named {
@@ -151,16 +166,29 @@ fn draft_file(
             .with_context(|| format!("{} cannot draft for this target", file.name()))?;
         return Ok(Ok(file));
     }
-    let built_in = registry::built_in_draft()?;
+    let built_in = SMOLLM2_135M_DRAFT.open()?;
     match tokenizer.check_same(&Tokenizer::from_gguf(&built_in)?) {
         Ok(()) => Ok(Ok(built_in)),
-        Err(_) => Ok(Err("the built-in draft model has another vocabulary: name one with --draft".into())),
+        Err(_) => Ok(Err(
+            "the built-in draft model has another vocabulary: name one with --draft".into(),
+        )),
     }
 }
 
-fn preset_draft(draft: Draft) -> Result<GgufFile> {
+fn open_draft(
+    draft: &Draft,
+    settings: &LoadSettings,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<GgufFile> {
     match draft {
-        Draft::BuiltIn => registry::built_in_draft(),
+        Draft::Embedded(embedded) => embedded.open(),
+        Draft::Remote(remote) => open(
+            &Reference::Remote(remote.clone()),
+            settings.offline,
+            cancel,
+            progress,
+        ),
     }
 }
 
@@ -168,9 +196,13 @@ fn preset_draft(draft: Draft) -> Result<GgufFile> {
 fn context(asked: usize, trained: usize, notes: &mut Vec<String>) -> Result<usize> {
     match asked {
         0 => Ok(trained.min(DEFAULT_CONTEXT)),
-        1..LEAST_CONTEXT => bail!("a context of {asked} tokens is too small: at least {LEAST_CONTEXT}"),
+        1..LEAST_CONTEXT => {
+            bail!("a context of {asked} tokens is too small: at least {LEAST_CONTEXT}")
+        }
         _ if asked > trained => {
-            notes.push(format!("context is {trained} tokens: the model was trained for no more"));
+            notes.push(format!(
+                "context is {trained} tokens: the model was trained for no more"
+            ));
             Ok(trained)
         }
         _ => Ok(asked),
@@ -188,7 +220,9 @@ fn check_memory(
     if let Some(draft) = draft {
         needed += CandleDecoder::memory(draft, &Hyperparameters::from_gguf(draft)?, context);
     }
-    let mut system = sysinfo::System::new();
+    let Ok(mut system) = sysinfo::System::new() else {
+        return Ok(()); // A system that does not tell its memory.
+    };
     system.refresh_memory();
     let total = system.total_memory();
     if total > 0 && needed > total {

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::fetch::{Pin, Remote, Wheel, expand_home, is_repo};
+use super::gguf::{Aligned, GgufFile};
 
 /// A pair of models that fit each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,10 +44,17 @@ pub struct Embedded {
     pub bytes: &'static [u8],
 }
 
+impl Embedded {
+    /// The file, checked.
+    pub fn open(&self) -> Result<GgufFile> {
+        GgufFile::from_bytes(self.name, self.bytes)
+    }
+}
+
 /// The draft of `smollm2-135m`; assets/README.md says how it was made.
 pub static SMOLLM2_135M_DRAFT: Embedded = Embedded {
     name: "smollm2-135m-draft",
-    bytes: include_bytes!("../../assets/smollm2-135m-draft.gguf"),
+    bytes: &Aligned(*include_bytes!("../../assets/smollm2-135m-draft.gguf")).0,
 };
 
 static PRESETS: LazyLock<Vec<Preset>> = LazyLock::new(|| {

@@ -44,7 +44,14 @@ impl ScriptedModel {
     ) -> Self {
         let name = name.to_owned();
         let script = Box::new(script);
-        Self { name, n_logits, capacity, pass_time: Duration::ZERO, script, cached: Vec::new() }
+        Self {
+            name,
+            n_logits,
+            capacity,
+            pass_time: Duration::ZERO,
+            script,
+            cached: Vec::new(),
+        }
     }
 
     /// Makes each pass (and each chunk of a prefill) take at least this long.

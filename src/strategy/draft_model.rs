@@ -28,7 +28,11 @@ impl DraftModel {
     /// Drafts `length` tokens a round with `model`, whose vocabulary is the target's.
     pub fn new(mut model: Box<dyn Model>, length: usize) -> Self {
         model.truncate(0);
-        Self { model, cached: Vec::new(), length }
+        Self {
+            model,
+            cached: Vec::new(),
+            length,
+        }
     }
 
     /// Feeds `tokens` and returns the likeliest token after the last of them.
@@ -55,7 +59,8 @@ impl DraftModel {
         }
         let (before, last) = missing.split_at(missing.len() - 1);
         let outcome = self.model.prefill(before, cancel, &mut |_| {});
-        self.cached.extend_from_slice(&before[..self.model.len() - reused]);
+        self.cached
+            .extend_from_slice(&before[..self.model.len() - reused]);
         outcome.map(|()| last)
     }
 }

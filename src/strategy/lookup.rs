@@ -31,7 +31,10 @@ pub enum LookupRule {
 
 impl LookupRule {
     /// The rule of transformers with its default settings.
-    pub const TRANSFORMERS: Self = Self::Transformers { max_ngram: 2, length: 10 };
+    pub const TRANSFORMERS: Self = Self::Transformers {
+        max_ngram: 2,
+        length: 10,
+    };
 }
 
 /// Drafts from the conversation itself.
@@ -46,7 +49,12 @@ pub struct Lookup {
 impl Lookup {
     /// Looks matches up by `rule`; no draft goes past one of the tokens in `ends`.
     pub fn new(rule: LookupRule, ends: Vec<Token>) -> Self {
-        Self { rule, ends, seen: Vec::new(), automaton: SuffixAutomaton::new() }
+        Self {
+            rule,
+            ends,
+            seen: Vec::new(),
+            automaton: SuffixAutomaton::new(),
+        }
     }
 
     fn longest(&mut self, committed: &[Token]) -> Vec<Token> {
@@ -79,7 +87,9 @@ fn first_ngram(committed: &[Token], max_ngram: usize, length: usize) -> &[Token]
     let end = committed.len();
     for n in (1..=max_ngram.min(end.saturating_sub(1))).rev() {
         let ngram = &committed[end - n..];
-        let found = committed[..end - 1].windows(n).position(|window| window == ngram);
+        let found = committed[..end - 1]
+            .windows(n)
+            .position(|window| window == ngram);
         if let Some(start) = found {
             let continuation = &committed[start + n..];
             return &continuation[..continuation.len().min(length)];
@@ -174,7 +184,11 @@ mod tests {
                 length: case.num_output_tokens,
             };
             let mut lookup = Lookup::new(rule, case.eos.into_iter().collect());
-            assert_eq!(draft(&mut lookup, &case.committed, 100), case.candidates, "{rule:?}");
+            assert_eq!(
+                draft(&mut lookup, &case.committed, 100),
+                case.candidates,
+                "{rule:?}"
+            );
         }
     }
 }

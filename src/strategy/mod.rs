@@ -60,7 +60,11 @@ pub struct Entry {
 
 /// All strategies, in the order a key cycles through them: the one list.
 pub const ALL: &[Entry] = &[
-    Entry { name: plain::NAME, summary: "no drafting: the baseline", build: |_| Ok(Box::new(Plain)) },
+    Entry {
+        name: plain::NAME,
+        summary: "no drafting: the baseline",
+        build: |_| Ok(Box::new(Plain)),
+    },
     Entry {
         name: draft_model::NAME,
         summary: "a small model drafts",

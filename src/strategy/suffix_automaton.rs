@@ -42,7 +42,12 @@ const ROOT: usize = 0;
 
 impl SuffixAutomaton {
     pub fn new() -> Self {
-        Self { states: vec![State::default()], whole: ROOT, length: 0, matched: None }
+        Self {
+            states: vec![State::default()],
+            whole: ROOT,
+            length: 0,
+            matched: None,
+        }
     }
 
     /// Tokens of the text.
@@ -59,7 +64,10 @@ impl SuffixAutomaton {
     pub fn push(&mut self, token: Token) {
         self.length += 1;
         let added = self.states.len();
-        self.states.push(State { length: self.length, ..State::default() });
+        self.states.push(State {
+            length: self.length,
+            ..State::default()
+        });
 
         let mut state = self.whole;
         while !self.states[state].next.contains_key(&token) {
@@ -70,7 +78,11 @@ impl SuffixAutomaton {
             state = self.states[state].link;
         }
         let target = self.states[state].next[&token];
-        self.states[added].link = if target == added { ROOT } else { self.class(state, target, token) };
+        self.states[added].link = if target == added {
+            ROOT
+        } else {
+            self.class(state, target, token)
+        };
         self.whole = added;
         self.note_end(added);
     }
@@ -82,7 +94,10 @@ impl SuffixAutomaton {
             return target;
         }
         let split = self.states.len();
-        self.states.push(State { length, ..self.states[target].clone() });
+        self.states.push(State {
+            length,
+            ..self.states[target].clone()
+        });
         self.states[target].link = split;
         while self.states[state].next.get(&token) == Some(&target) {
             self.states[state].next.insert(token, split);
@@ -97,8 +112,13 @@ impl SuffixAutomaton {
     /// Reads the match off the suffix link of the whole text, then marks every suffix as ending here.
     fn note_end(&mut self, whole: usize) {
         let longest = self.states[whole].link;
-        let State { length, last_end, .. } = self.states[longest];
-        self.matched = (length > 0).then_some(Match { length, end: last_end });
+        let State {
+            length, last_end, ..
+        } = self.states[longest];
+        self.matched = (length > 0).then_some(Match {
+            length,
+            end: last_end,
+        });
         let mut state = whole;
         while state != ROOT {
             self.states[state].last_end = self.length;
@@ -117,7 +137,9 @@ mod tests {
     fn by_definition(text: &[Token]) -> Option<Match> {
         (1..text.len()).rev().find_map(|length| {
             let suffix = &text[text.len() - length..];
-            let end = (length..text.len()).rev().find(|&end| &text[end - length..end] == suffix)?;
+            let end = (length..text.len())
+                .rev()
+                .find(|&end| &text[end - length..end] == suffix)?;
             Some(Match { length, end })
         })
     }
@@ -138,6 +160,12 @@ mod tests {
     fn one_token_repeated_matches_all_but_the_last() {
         let mut automaton = SuffixAutomaton::new();
         (0..1000).for_each(|_| automaton.push(7));
-        assert_eq!(automaton.longest_match(), Some(Match { length: 999, end: 999 }));
+        assert_eq!(
+            automaton.longest_match(),
+            Some(Match {
+                length: 999,
+                end: 999
+            })
+        );
     }
 }

@@ -16,7 +16,9 @@ static SAVED: Mutex<Option<OwnedFd>> = Mutex::new(None);
 /// Where standard error goes meanwhile: `speck/stderr.log` in the user's state folder.
 fn log_path() -> Option<PathBuf> {
     let folders = directories::BaseDirs::new()?;
-    let folder = folders.state_dir().unwrap_or_else(|| folders.data_local_dir());
+    let folder = folders
+        .state_dir()
+        .unwrap_or_else(|| folders.data_local_dir());
     Some(folder.join("speck").join("stderr.log"))
 }
 

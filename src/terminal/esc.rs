@@ -79,7 +79,8 @@ impl EscGuard {
             }
             return certain;
         }
-        let Some(character) = typed(&event).filter(|c| !c.is_control() && held.continues_with(*c)) else {
+        let Some(character) = typed(&event).filter(|c| !c.is_control() && held.continues_with(*c))
+        else {
             certain.extend(held.release());
             certain.extend(self.push(event, now));
             return certain;
@@ -103,7 +104,12 @@ impl EscGuard {
 
 impl Held {
     fn new(esc: Event, until: Instant) -> Self {
-        Self { until, events: vec![esc], sequence: String::new(), paste: None }
+        Self {
+            until,
+            events: vec![esc],
+            sequence: String::new(),
+            paste: None,
+        }
     }
 
     fn release(self) -> Vec<Event> {
@@ -135,7 +141,9 @@ fn typed(event: &Event) -> Option<char> {
     let Event::Key(key) = event else { return None };
     match key.code {
         KeyCode::Char('j') if key.modifiers == KeyModifiers::CONTROL => Some('\n'),
-        KeyCode::Char(character) if (key.modifiers - KeyModifiers::SHIFT).is_empty() => Some(character),
+        KeyCode::Char(character) if (key.modifiers - KeyModifiers::SHIFT).is_empty() => {
+            Some(character)
+        }
         KeyCode::Enter => Some('\n'),
         KeyCode::Tab => Some('\t'),
         _ => None,
@@ -150,7 +158,11 @@ fn key_of(sequence: &str) -> Option<KeyEvent> {
         None => (body.get(1..)?, 1_u8),
     };
     let bits = modifier.checked_sub(1)?;
-    let flags = [(1, KeyModifiers::SHIFT), (2, KeyModifiers::ALT), (4, KeyModifiers::CONTROL)];
+    let flags = [
+        (1, KeyModifiers::SHIFT),
+        (2, KeyModifiers::ALT),
+        (4, KeyModifiers::CONTROL),
+    ];
     let held = flags.into_iter().filter(|(bit, _)| bits & bit != 0);
     let modifiers = held.fold(KeyModifiers::NONE, |all, (_, flag)| all | flag);
     let code = match (last, first) {
@@ -182,7 +194,11 @@ mod tests {
 
     /// The key that crossterm reports for a character.
     fn typed_key(character: char) -> Event {
-        let shift = if character.is_uppercase() { KeyModifiers::SHIFT } else { KeyModifiers::NONE };
+        let shift = if character.is_uppercase() {
+            KeyModifiers::SHIFT
+        } else {
+            KeyModifiers::NONE
+        };
         modified(KeyCode::Char(character), shift)
     }
 
@@ -215,7 +231,10 @@ mod tests {
     fn a_lone_esc_is_esc_after_the_hold() {
         check(ESC, &[]);
         check("\x1b…", &[key(KeyCode::Esc)]);
-        check("\x1b…[A", &[key(KeyCode::Esc), typed_key('['), typed_key('A')]);
+        check(
+            "\x1b…[A",
+            &[key(KeyCode::Esc), typed_key('['), typed_key('A')],
+        );
         check("\x1b\x1b…", &[key(KeyCode::Esc), key(KeyCode::Esc)]);
         check("\x1bx", &[key(KeyCode::Esc), key(KeyCode::Char('x'))]);
         check("\x1b\r", &[key(KeyCode::Esc), key(KeyCode::Enter)]);
@@ -227,10 +246,16 @@ mod tests {
         check("\x1bOB", &[key(KeyCode::Down)]);
         check("\x1b[5~x", &[key(KeyCode::PageUp), key(KeyCode::Char('x'))]);
         check("\x1b[1;2A", &[modified(KeyCode::Up, KeyModifiers::SHIFT)]);
-        check("\x1b[1;5C", &[modified(KeyCode::Right, KeyModifiers::CONTROL)]);
+        check(
+            "\x1b[1;5C",
+            &[modified(KeyCode::Right, KeyModifiers::CONTROL)],
+        );
         check("\x1b[Z", &[modified(KeyCode::BackTab, KeyModifiers::SHIFT)]);
         check("\x1b[…", &[key(KeyCode::Esc), key(KeyCode::Char('['))]);
-        check("\x1b[\x1b[A", &[key(KeyCode::Esc), key(KeyCode::Char('[')), key(KeyCode::Up)]);
+        check(
+            "\x1b[\x1b[A",
+            &[key(KeyCode::Esc), key(KeyCode::Char('[')), key(KeyCode::Up)],
+        );
     }
 
     #[test]
@@ -246,7 +271,10 @@ mod tests {
 
     #[test]
     fn a_cut_paste_stays_a_paste() {
-        check("\x1b[200~a\rb…x", &[Event::Paste("a\nb".into()), key(KeyCode::Char('x'))]);
+        check(
+            "\x1b[200~a\rb…x",
+            &[Event::Paste("a\nb".into()), key(KeyCode::Char('x'))],
+        );
     }
 
     #[test]
@@ -255,6 +283,9 @@ mod tests {
         let now = Instant::now();
         assert_eq!(guard.push(Event::Resize(1, 1), now), [Event::Resize(1, 1)]);
         assert_eq!(guard.push(key(KeyCode::Esc), now), []);
-        assert_eq!(guard.push(Event::Resize(2, 2), now), [key(KeyCode::Esc), Event::Resize(2, 2)]);
+        assert_eq!(
+            guard.push(Event::Resize(2, 2), now),
+            [key(KeyCode::Esc), Event::Resize(2, 2)]
+        );
     }
 }

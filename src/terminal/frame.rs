@@ -17,7 +17,10 @@ use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Size};
 
 /// The size that is assumed when the terminal does not tell.
-const FALLBACK_SIZE: Size = Size { width: 80, height: 24 };
+const FALLBACK_SIZE: Size = Size {
+    width: 80,
+    height: 24,
+};
 
 /// Standard output without a buffer of its own: what is written at once goes out at once.
 pub fn unbuffered_stdout() -> io::Result<File> {
@@ -112,11 +115,17 @@ impl<W: Write> Backend for FrameBackend<W> {
     fn size(&self) -> io::Result<Size> {
         let told = rustix::termios::tcgetwinsize(io::stdout()).ok();
         let told = told.filter(|size| size.ws_col > 0 && size.ws_row > 0);
-        Ok(told.map_or(FALLBACK_SIZE, |size| Size { width: size.ws_col, height: size.ws_row }))
+        Ok(told.map_or(FALLBACK_SIZE, |size| Size {
+            width: size.ws_col,
+            height: size.ws_row,
+        }))
     }
 
     fn window_size(&mut self) -> io::Result<WindowSize> {
-        Ok(WindowSize { columns_rows: self.size()?, pixels: Size::default() })
+        Ok(WindowSize {
+            columns_rows: self.size()?,
+            pixels: Size::default(),
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -133,7 +142,11 @@ impl<W: Write> Backend for FrameBackend<W> {
             self.shown.position = Some(position);
         }
         if toggled {
-            if self.caret.visible == Some(true) { bytes.queue(Show)?; } else { bytes.queue(Hide)?; }
+            if self.caret.visible == Some(true) {
+                bytes.queue(Show)?;
+            } else {
+                bytes.queue(Hide)?;
+            }
         }
         self.shown.visible = self.caret.visible;
         bytes.queue(EndSynchronizedUpdate)?;
@@ -147,8 +160,8 @@ mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    use ratatui::{Terminal, TerminalOptions, Viewport};
     use ratatui::layout::Rect;
+    use ratatui::{Terminal, TerminalOptions, Viewport};
 
     use super::*;
 
@@ -169,7 +182,11 @@ mod tests {
 
     impl Writes {
         fn take(&self) -> Vec<String> {
-            self.0.take().into_iter().map(|bytes| String::from_utf8(bytes).unwrap()).collect()
+            self.0
+                .take()
+                .into_iter()
+                .map(|bytes| String::from_utf8(bytes).unwrap())
+                .collect()
         }
     }
 
@@ -194,8 +211,13 @@ mod tests {
         let writes = Writes::default();
         let mut terminal = terminal(&writes);
         draw(&mut terminal, "one", Some((3, 0)));
-        let [frame] = &writes.take()[..] else { panic!("not one write") };
-        assert!(frame.starts_with("\x1b[?2026h") && frame.ends_with("\x1b[?2026l"), "{frame:?}");
+        let [frame] = &writes.take()[..] else {
+            panic!("not one write")
+        };
+        assert!(
+            frame.starts_with("\x1b[?2026h") && frame.ends_with("\x1b[?2026l"),
+            "{frame:?}"
+        );
         assert_eq!(frame.matches("\x1b[?25h").count(), 1);
         draw(&mut terminal, "one", Some((3, 0)));
         assert_eq!(writes.take(), [""; 0]);
@@ -210,7 +232,10 @@ mod tests {
         draw(&mut terminal, "two", Some((3, 0)));
         let changed = writes.take().concat();
         assert!(!changed.contains("\x1b[?25"), "{changed:?}");
-        assert!(changed.ends_with("\x1b[1;4H\x1b[?2026l"), "back after the cells: {changed:?}");
+        assert!(
+            changed.ends_with("\x1b[1;4H\x1b[?2026l"),
+            "back after the cells: {changed:?}"
+        );
         draw(&mut terminal, "two", Some((5, 1)));
         assert_eq!(writes.take(), ["\x1b[?2026h\x1b[2;6H\x1b[?2026l"]);
         draw(&mut terminal, "two", None);
@@ -223,7 +248,9 @@ mod tests {
         let mut terminal = terminal(&writes);
         terminal.backend_mut().clear().unwrap();
         draw(&mut terminal, "one", None);
-        let [frame] = &writes.take()[..] else { panic!("not one write") };
+        let [frame] = &writes.take()[..] else {
+            panic!("not one write")
+        };
         assert!(frame.starts_with("\x1b[2J\x1b[?2026h"), "{frame:?}");
     }
 

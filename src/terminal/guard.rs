@@ -13,12 +13,13 @@ use std::thread;
 use crossterm::QueueableCommand;
 use crossterm::cursor::Show;
 use crossterm::event::{
-    DisableBracketedPaste, EnableBracketedPaste, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags,
-    PushKeyboardEnhancementFlags,
+    DisableBracketedPaste, EnableBracketedPaste, KeyboardEnhancementFlags,
+    PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
 use crossterm::style::ResetColor;
 use crossterm::terminal::{
-    EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode,
 };
 
 use crate::engine;
@@ -85,7 +86,9 @@ pub fn restore() {
 
 fn enter_bytes(keyboard: bool) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    bytes.queue(EnterAlternateScreen)?.queue(EnableBracketedPaste)?;
+    bytes
+        .queue(EnterAlternateScreen)?
+        .queue(EnableBracketedPaste)?;
     if keyboard {
         let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
         bytes.queue(PushKeyboardEnhancementFlags(flags))?;
@@ -100,14 +103,24 @@ fn leave_bytes(keyboard: bool) -> io::Result<Vec<u8>> {
     if keyboard {
         bytes.queue(PopKeyboardEnhancementFlags)?;
     }
-    bytes.queue(DisableBracketedPaste)?.queue(LeaveAlternateScreen)?.queue(Show)?;
+    bytes
+        .queue(DisableBracketedPaste)?
+        .queue(LeaveAlternateScreen)?
+        .queue(Show)?;
     Ok(bytes)
 }
 
 /// Whether a terminal has the kitty keyboard protocol, by the names it gives itself. It is not asked:
 /// a late reply would be taken for typing.
 fn tells_keys_apart(term: &str, term_program: &str) -> bool {
-    let by_term = ["xterm-kitty", "xterm-ghostty", "alacritty", "foot", "foot-extra", "wezterm"];
+    let by_term = [
+        "xterm-kitty",
+        "xterm-ghostty",
+        "alacritty",
+        "foot",
+        "foot-extra",
+        "wezterm",
+    ];
     let by_program = ["ghostty", "kitty", "WezTerm", "iTerm.app"];
     // Inside tmux and screen TERM is theirs, and TERM_PROGRAM may be from the terminal around them.
     let multiplexed = term.starts_with("tmux") || term.starts_with("screen");
@@ -141,7 +154,10 @@ mod tests {
             let text = |bytes: io::Result<Vec<u8>>| String::from_utf8(bytes.unwrap()).unwrap();
             let (enter, leave) = (text(enter_bytes(keyboard)), text(leave_bytes(keyboard)));
             for mode in ["?1049", "?2004"] {
-                assert!(enter.contains(&format!("\x1b[{mode}h")) && leave.contains(&format!("\x1b[{mode}l")));
+                assert!(
+                    enter.contains(&format!("\x1b[{mode}h"))
+                        && leave.contains(&format!("\x1b[{mode}l"))
+                );
             }
             assert_eq!(enter.contains("\x1b[>1u"), keyboard);
             assert_eq!(leave.contains("\x1b[<1u"), keyboard);
@@ -152,7 +168,9 @@ mod tests {
 
     #[test]
     fn the_keyboard_protocol_is_for_those_who_have_it() {
-        let check = |term, program, expect| assert_eq!(tells_keys_apart(term, program), expect, "{term} {program}");
+        let check = |term, program, expect| {
+            assert_eq!(tells_keys_apart(term, program), expect, "{term} {program}")
+        };
         check("xterm-kitty", "", true);
         check("xterm-256color", "ghostty", true);
         check("xterm-256color", "Apple_Terminal", false);

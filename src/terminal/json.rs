@@ -14,9 +14,18 @@ use crate::stats::Stats;
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Line<'a> {
     /// A file is being fetched.
-    Fetch { what: &'a str, how: &'a str, done: u64, total: Option<u64> },
+    Fetch {
+        what: &'a str,
+        how: &'a str,
+        done: u64,
+        total: Option<u64>,
+    },
     /// A model is being read.
-    Loading { what: &'a str, done: u64, total: u64 },
+    Loading {
+        what: &'a str,
+        done: u64,
+        total: u64,
+    },
     /// Models are loaded.
     Ready {
         target: &'a str,
@@ -79,22 +88,36 @@ impl<'a> Line<'a> {
                 total: fetch.total,
             }],
             Event::Loading(loading) => {
-                vec![Self::Loading { what: &loading.what, done: loading.done, total: loading.total }]
+                vec![Self::Loading {
+                    what: &loading.what,
+                    done: loading.done,
+                    total: loading.total,
+                }]
             }
             Event::Ready(ready) => vec![Self::Ready {
                 target: &ready.target,
                 draft: ready.draft.as_deref(),
                 device: &ready.device,
                 context_limit: ready.context_limit,
-                strategies: ready.strategies.iter().map(|strategy| strategy.name).collect(),
+                strategies: ready
+                    .strategies
+                    .iter()
+                    .map(|strategy| strategy.name)
+                    .collect(),
                 strategy: ready.strategy,
                 notes: &ready.notes,
             }],
             Event::Baseline(baseline) => {
-                vec![Self::Baseline { per_token_ms: ms(baseline.per_token), context: baseline.context }]
+                vec![Self::Baseline {
+                    per_token_ms: ms(baseline.per_token),
+                    context: baseline.context,
+                }]
             }
             Event::Strategy(strategy) => vec![Self::Strategy { strategy }],
-            Event::Prefill { done, total } => vec![Self::Prefill { done: *done, total: *total }],
+            Event::Prefill { done, total } => vec![Self::Prefill {
+                done: *done,
+                total: *total,
+            }],
             Event::Round(round) => {
                 let text = round.text();
                 let delta = (!text.is_empty()).then_some(Self::Delta { text });
@@ -130,7 +153,9 @@ impl<'a> Line<'a> {
                     speed_up: stats.decode().speed_up(stats.baseline()),
                 }]
             }
-            Event::Failed(failure) => vec![Self::Error { message: &failure.message }],
+            Event::Failed(failure) => vec![Self::Error {
+                message: &failure.message,
+            }],
         }
     }
 }

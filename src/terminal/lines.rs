@@ -32,7 +32,9 @@ const LONGEST_LINE: u64 = 8 << 20;
 
 /// Runs the chat until its input ends.
 pub fn chat(handle: Handle) -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut lines = lines_of_stdin();
@@ -97,8 +99,16 @@ impl Chat {
         match event {
             Event::Ready(ready) => {
                 self.strategy = ready.strategy;
-                let Ready { target, device, context_limit, strategy, .. } = ready;
-                self.out.note(&format!("{target} · {device} · context {context_limit} · {strategy} · /help"));
+                let Ready {
+                    target,
+                    device,
+                    context_limit,
+                    strategy,
+                    ..
+                } = ready;
+                self.out.note(&format!(
+                    "{target} · {device} · context {context_limit} · {strategy} · /help"
+                ));
                 self.ready = Some(ready.clone());
                 self.prompt();
             }
@@ -135,10 +145,15 @@ impl Chat {
                 self.handle.commands.send(Command::Reset)?;
                 tell("the conversation is forgotten");
             }
-            (command, _) if command.starts_with('/') => tell(&format!("no command {command}; /help lists them")),
+            (command, _) if command.starts_with('/') => {
+                tell(&format!("no command {command}; /help lists them"))
+            }
             _ => {
                 let cancel = Cancel::new();
-                let ask = Command::Send { text: line.to_owned(), cancel: cancel.clone() };
+                let ask = Command::Send {
+                    text: line.to_owned(),
+                    cancel: cancel.clone(),
+                };
                 self.handle.commands.send(ask)?;
                 self.out.begin_answer();
                 self.answering = Some(cancel);
@@ -154,7 +169,9 @@ impl Chat {
     fn mode(&mut self, name: &str) -> anyhow::Result<()> {
         let known = self.ready.iter().flat_map(|ready| &ready.strategies);
         if let Some(strategy) = known.clone().find(|strategy| strategy.name == name) {
-            self.handle.commands.send(Command::SetStrategy(strategy.name))?;
+            self.handle
+                .commands
+                .send(Command::SetStrategy(strategy.name))?;
             tell(&format!("{} drafts from the next pass on", strategy.name));
             return Ok(());
         }
@@ -162,7 +179,11 @@ impl Chat {
             tell(&format!("no strategy {name}"));
         }
         for strategy in known {
-            let now = if strategy.name == self.strategy { "*" } else { " " };
+            let now = if strategy.name == self.strategy {
+                "*"
+            } else {
+                " "
+            };
             tell(&format!("{now} {:8} {}", strategy.name, strategy.summary));
         }
         Ok(())
@@ -172,7 +193,11 @@ impl Chat {
     /// something failed.
     fn end(&self) -> Option<Exit> {
         let ended = self.input_ended && self.answering.is_none();
-        ended.then_some(if self.failed && !self.typed { Exit::Failed } else { Exit::Done })
+        ended.then_some(if self.failed && !self.typed {
+            Exit::Failed
+        } else {
+            Exit::Done
+        })
     }
 
     fn interrupt(&mut self) -> anyhow::Result<Option<Exit>> {
@@ -225,7 +250,10 @@ fn lines_of_stdin() -> Receiver<anyhow::Result<String>> {
 fn read_line() -> anyhow::Result<Option<String>> {
     let mut line = Vec::new();
     let input = io::stdin().lock();
-    let read = input.take(LONGEST_LINE).read_until(b'\n', &mut line).context("cannot read standard input")?;
+    let read = input
+        .take(LONGEST_LINE)
+        .read_until(b'\n', &mut line)
+        .context("cannot read standard input")?;
     if read as u64 == LONGEST_LINE {
         bail!("a line of standard input is longer than {LONGEST_LINE} bytes");
     }

@@ -35,9 +35,17 @@ const ENGINE_ENDS: Duration = Duration::from_millis(500);
 
 /// Ends the engine, and with it what it has started (such as a download by another program).
 async fn end(engine: Handle) {
-    let Handle { commands, mut events, quit } = engine;
+    let Handle {
+        commands,
+        mut events,
+        quit,
+    } = engine;
     quit.cancel();
     drop(commands);
     // One that is in the middle of a pass ends with the process.
-    timeout(ENGINE_ENDS, async { while events.recv().await.is_some() {} }).await.ok();
+    timeout(ENGINE_ENDS, async {
+        while events.recv().await.is_some() {}
+    })
+    .await
+    .ok();
 }

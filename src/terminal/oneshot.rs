@@ -28,7 +28,9 @@ pub enum Format {
 
 /// Asks `question` and writes the answer. A failure of the engine is an error.
 pub fn answer(handle: Handle, question: String, format: Format) -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let out = match format {
         Format::Text => Out::Text(TextOut::new()),
         Format::Json => Out::Json(Stats::default()),
@@ -39,7 +41,10 @@ pub fn answer(handle: Handle, question: String, format: Format) -> anyhow::Resul
 async fn run(mut handle: Handle, question: String, mut out: Out) -> anyhow::Result<Exit> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let cancel = Cancel::new();
-    let ask = Command::Send { text: question, cancel: cancel.clone() };
+    let ask = Command::Send {
+        text: question,
+        cancel: cancel.clone(),
+    };
     // An engine that has ended already says why in its events.
     handle.commands.send(ask).ok();
     let mut ready = false;
@@ -62,7 +67,9 @@ async fn run(mut handle: Handle, question: String, mut out: Out) -> anyhow::Resu
             Event::Finished(finished) => {
                 return Ok(match finished.reason {
                     FinishReason::Stopped => Exit::Interrupted,
-                    FinishReason::EndOfTurn | FinishReason::MaxTokens | FinishReason::ContextFull => Exit::Done,
+                    FinishReason::EndOfTurn
+                    | FinishReason::MaxTokens
+                    | FinishReason::ContextFull => Exit::Done,
                 });
             }
             Event::Failed(failure) => bail!(failure.message),

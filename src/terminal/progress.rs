@@ -24,14 +24,34 @@ impl Progress {
     /// Shows the progress that `event` tells of; any other event ends it.
     pub fn show(&mut self, event: &Event) {
         match event {
-            Event::Fetch(Fetch { what, how, done, total }) => {
-                self.set(&format!("{} ({})", clean(what), clean(how)), *done, *total, BYTES);
+            Event::Fetch(Fetch {
+                what,
+                how,
+                done,
+                total,
+            }) => {
+                self.set(
+                    &format!("{} ({})", clean(what), clean(how)),
+                    *done,
+                    *total,
+                    BYTES,
+                );
             }
             Event::Loading(Loading { what, done, total }) => {
-                self.set(&format!("loading {}", clean(what)), *done, Some(*total), BYTES);
+                self.set(
+                    &format!("loading {}", clean(what)),
+                    *done,
+                    Some(*total),
+                    BYTES,
+                );
             }
             Event::Prefill { done, total } => {
-                self.set("reading the prompt", *done as u64, Some(*total as u64), TOKENS);
+                self.set(
+                    "reading the prompt",
+                    *done as u64,
+                    Some(*total as u64),
+                    TOKENS,
+                );
             }
             Event::Ready(_)
             | Event::Baseline(_)
@@ -57,7 +77,10 @@ impl Progress {
                 None => ProgressBar::new_spinner().with_style(style(UNKNOWN)),
             };
             bar.set_message(title.to_owned());
-            self.bar = Some(Bar { title: title.to_owned(), bar });
+            self.bar = Some(Bar {
+                title: title.to_owned(),
+                bar,
+            });
         }
         if let Some(Bar { bar, .. }) = &self.bar {
             if let Some(total) = total {
@@ -75,7 +98,8 @@ const TOKENS: &str = "{msg} [{bar:24}] {pos} of {len} tokens";
 const UNKNOWN: &str = "{spinner} {msg} {bytes}";
 
 fn style(template: &str) -> ProgressStyle {
-    let style = ProgressStyle::with_template(template).expect("the templates above are well formed");
+    let style =
+        ProgressStyle::with_template(template).expect("the templates above are well formed");
     style.progress_chars("=> ").tick_chars("|/-\\ ")
 }
 

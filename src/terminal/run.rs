@@ -40,9 +40,12 @@ const WATCH: Duration = Duration::from_millis(500);
 
 /// Shows the chat until the user leaves, and prints the session's numbers to the normal screen.
 pub fn run(handle: Handle, settings: AppSettings, theme: &Theme) -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let (ended, session) = runtime.block_on(async {
-        let mut screen = Screen::open(handle, settings, theme).context("cannot take the terminal")?;
+        let mut screen =
+            Screen::open(handle, settings, theme).context("cannot take the terminal")?;
         let ended = screen.run().await;
         restore();
         super::end(screen.engine).await;
@@ -97,13 +100,18 @@ impl<'a> Screen<'a> {
     fn open(engine: Handle, settings: AppSettings, theme: &'a Theme) -> io::Result<Self> {
         // The theme decides about colours, NO_COLOR included; crossterm would drop bold and reverse too.
         crossterm::style::force_color_output(true);
-        let remote = ["SSH_CONNECTION", "SSH_TTY"].iter().any(|name| env::var_os(name).is_some());
+        let remote = ["SSH_CONNECTION", "SSH_TTY"]
+            .iter()
+            .any(|name| env::var_os(name).is_some());
         let signals = Signals::listen()?;
         let guard = Guard::enter()?;
         let mut terminal = Terminal::new(FrameBackend::new(unbuffered_stdout()?))?;
         let size = terminal.size()?;
         terminal.clear()?;
-        let settings = AppSettings { size: (size.width, size.height), ..settings };
+        let settings = AppSettings {
+            size: (size.width, size.height),
+            ..settings
+        };
         Ok(Self {
             app: App::new(settings, Instant::now()),
             theme,
@@ -125,7 +133,10 @@ impl<'a> Screen<'a> {
         let mut watch = interval(WATCH);
         watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let next_draw = self.changed.then(|| self.drawn.map_or_else(Instant::now, |drawn| drawn + self.frame));
+            let next_draw = self.changed.then(|| {
+                self.drawn
+                    .map_or_else(Instant::now, |drawn| drawn + self.frame)
+            });
             let exit = select! {
                 biased;
                 signal = self.signals.next() => self.signal(signal)?,
@@ -175,7 +186,9 @@ impl<'a> Screen<'a> {
         match &event {
             Event::Round(round) => self.session.totals.add(round),
             Event::Baseline(baseline) => self.session.baseline = Some(*baseline),
-            Event::Failed(failure) if failure.fatal => self.session.fatal = Some(failure.message.clone()),
+            Event::Failed(failure) if failure.fatal => {
+                self.session.fatal = Some(failure.message.clone())
+            }
             Event::Failed(_)
             | Event::Fetch(_)
             | Event::Loading(_)
@@ -228,7 +241,8 @@ impl<'a> Screen<'a> {
         self.changed = false;
         self.drawn = Some(Instant::now());
         if self.guard.is_entered() {
-            self.terminal.draw(|frame| ui::draw(&self.app, self.theme, frame))?;
+            self.terminal
+                .draw(|frame| ui::draw(&self.app, self.theme, frame))?;
         }
         Ok(())
     }

@@ -6,7 +6,9 @@
 use std::io;
 use std::thread;
 
-use rustix::process::{Signal as Raw, getpgrp, getpid, getsid, kill_current_process_group, kill_process};
+use rustix::process::{
+    Signal as Raw, getpgrp, getpid, getsid, kill_current_process_group, kill_process,
+};
 use tokio::select;
 use tokio::signal::unix::{self, SignalKind};
 
@@ -69,7 +71,9 @@ impl Signals {
 pub fn cancel_on_interrupt() -> io::Result<Cancel> {
     let cancel = Cancel::new();
     let shared = cancel.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let mut interrupt = runtime.block_on(async { unix::signal(SignalKind::interrupt()) })?;
     thread::spawn(move || {
         runtime.block_on(async {

@@ -53,7 +53,9 @@ impl TextOut {
                 self.end_line()?;
                 match finished.reason {
                     FinishReason::EndOfTurn | FinishReason::Stopped => {}
-                    FinishReason::MaxTokens => self.note("the token limit is reached (--max-tokens)"),
+                    FinishReason::MaxTokens => {
+                        self.note("the token limit is reached (--max-tokens)")
+                    }
                     FinishReason::ContextFull => self.note("the context is full"),
                 }
                 if let Some(line) = summary::line(self.stats.answer(), self.stats.baseline()) {
@@ -67,7 +69,11 @@ impl TextOut {
 
     /// Ends the line of the answer, if one was begun.
     pub fn end_line(&mut self) -> anyhow::Result<()> {
-        if std::mem::take(&mut self.in_line) { stdout::write("\n") } else { Ok(()) }
+        if std::mem::take(&mut self.in_line) {
+            stdout::write("\n")
+        } else {
+            Ok(())
+        }
     }
 
     /// Tells the user something beside the answer.

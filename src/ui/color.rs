@@ -52,11 +52,10 @@ impl Rgb {
 pub fn reduce(color: Color, depth: ColorDepth) -> Color {
     match (depth, color) {
         (ColorDepth::None, _) => Color::Reset,
-        (ColorDepth::Rgb, _) => color,
         (ColorDepth::Ansi256, Color::Rgb(r, g, b)) => Color::Indexed(nearest_indexed(Rgb(r, g, b))),
         (ColorDepth::Ansi16, Color::Rgb(r, g, b)) => nearest_ansi(Rgb(r, g, b)),
         (ColorDepth::Ansi16, Color::Indexed(index @ 16..)) => nearest_ansi(indexed(index)),
-        (ColorDepth::Ansi16 | ColorDepth::Ansi256, _) => color,
+        (ColorDepth::Ansi16 | ColorDepth::Ansi256 | ColorDepth::Rgb, _) => color,
     }
 }
 
@@ -72,7 +71,9 @@ fn indexed(index: u8) -> Rgb {
 }
 
 fn nearest_indexed(rgb: Rgb) -> u8 {
-    (16..=255).min_by_key(|index| indexed(*index).distance(rgb)).unwrap_or(16)
+    (16..=255)
+        .min_by_key(|index| indexed(*index).distance(rgb))
+        .unwrap_or(16)
 }
 
 /// The nearest of the ANSI colours. A colour with little hue becomes black, gray or white.
@@ -100,13 +101,18 @@ mod tests {
 
     #[test]
     fn colours_become_the_nearest_that_there_are() {
-        let check = |from, depth, expect| assert_eq!(reduce(from, depth), expect, "{from:?} {depth:?}");
+        let check =
+            |from, depth, expect| assert_eq!(reduce(from, depth), expect, "{from:?} {depth:?}");
         let red = Color::Rgb(236, 132, 132);
         check(red, ColorDepth::Rgb, red);
         check(red, ColorDepth::Ansi256, Color::Indexed(210));
         check(red, ColorDepth::Ansi16, Color::Red);
         check(red, ColorDepth::None, Color::Reset);
-        check(Color::Rgb(22, 24, 29), ColorDepth::Ansi256, Color::Indexed(234));
+        check(
+            Color::Rgb(22, 24, 29),
+            ColorDepth::Ansi256,
+            Color::Indexed(234),
+        );
         check(Color::Rgb(22, 24, 29), ColorDepth::Ansi16, Color::Black);
         check(Color::Rgb(147, 201, 138), ColorDepth::Ansi16, Color::Green);
         check(Color::Rgb(124, 199, 216), ColorDepth::Ansi16, Color::Cyan);

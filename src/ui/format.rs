@@ -35,14 +35,14 @@ pub fn acceptance(value: Option<f64>) -> String {
     }
 }
 
-/// What a speed-up means: a glyph, a word and a style.
+/// What a speed-up means: a glyph, words that `plain` completes, and a style.
 pub fn verdict(speed_up: f64, theme: &Theme) -> (&'static str, &'static str, Style) {
     if speed_up > 1.0 + SAME_WITHIN {
-        ("▲", "faster", theme.ok)
+        ("▲", "faster than", theme.ok)
     } else if speed_up < 1.0 - SAME_WITHIN {
-        ("▼", "slower", theme.warn)
+        ("▼", "slower than", theme.warn)
     } else {
-        ("=", "as fast", theme.text)
+        ("=", "as fast as", theme.text)
     }
 }
 
@@ -69,7 +69,10 @@ pub fn sparkline(emitted: impl ExactSizeIterator<Item = usize>, width: usize) ->
     let skip = emitted.len().saturating_sub(width);
     let latest: Vec<usize> = emitted.skip(skip).collect();
     let top = latest.iter().copied().max().unwrap_or(0).max(4);
-    latest.iter().map(|n| SPARKS[n.saturating_sub(1) * (SPARKS.len() - 1) / (top - 1)]).collect()
+    latest
+        .iter()
+        .map(|n| SPARKS[n.saturating_sub(1) * (SPARKS.len() - 1) / (top - 1)])
+        .collect()
 }
 
 /// How long ago, in steps.
@@ -99,11 +102,14 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_width() {
-        for value in [None, Some(0.0), Some(3.14159), Some(120.0)] {
+        for value in [None, Some(0.0), Some(3.456), Some(120.0)] {
             assert_eq!(number(value, 6, 1).chars().count(), 6);
             assert_eq!(percent(value.map(|value| value / 120.0)).chars().count(), 5);
         }
-        assert_eq!([None, Some(0.0), Some(0.857), Some(0.999), Some(1.0)].map(acceptance), ["  —", ".00", ".86", "1.0", "1.0"]);
+        assert_eq!(
+            [None, Some(0.0), Some(0.857), Some(0.999), Some(1.0)].map(acceptance),
+            ["  —", ".00", ".86", "1.0", "1.0"]
+        );
     }
 
     #[test]
@@ -128,7 +134,9 @@ mod tests {
 
     #[test]
     fn sizes_use_the_unit_of_the_total() {
-        let check = |value, of, expect: (&str, &str)| assert_eq!(bytes(value, of), (expect.0.to_owned(), expect.1));
+        let check = |value, of, expect: (&str, &str)| {
+            assert_eq!(bytes(value, of), (expect.0.to_owned(), expect.1));
+        };
         check(512_000.0, 98_362_432.0, ("0.5", "MB"));
         check(98_362_432.0, 98_362_432.0, ("98.4", "MB"));
         check(2.5e9, 4e9, ("2.5", "GB"));

@@ -10,14 +10,21 @@ use crate::ui::put;
 use crate::ui::theme::Theme;
 
 /// Columns of the keys.
-const KEYS: usize = 15;
+const KEYS: usize = 14;
 
 /// Draws the help from its first line in view; the last line tells that there is more.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let rows = rows();
     let height = usize::from(area.height);
-    let top = app.help().unwrap_or(0).min(rows.len().saturating_sub(height));
-    let inner = Rect { x: area.x + area.width.min(1), width: area.width.saturating_sub(1), ..area };
+    let top = app
+        .help()
+        .unwrap_or(0)
+        .min(rows.len().saturating_sub(height));
+    let inner = Rect {
+        x: area.x + area.width.min(1),
+        width: area.width.saturating_sub(1),
+        ..area
+    };
     for (row, entry) in rows[top..].iter().take(height).enumerate() {
         let line = match entry {
             Row::Title(title) => Line::styled(*title, theme.assistant),
@@ -29,7 +36,19 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         };
         put(buffer, inner, row as u16, line);
     }
-    let more = if rows.len() > top + height { "↓ more · Esc closes" } else { "Esc closes" };
-    let below = Rect { height: area.height + 1, ..inner };
-    put(buffer, below.intersection(buffer.area), area.height, Line::styled(more, theme.dim));
+    let more = if rows.len() > top + height {
+        "↓ more"
+    } else {
+        ""
+    };
+    let below = Rect {
+        height: area.height + 1,
+        ..inner
+    };
+    put(
+        buffer,
+        below.intersection(buffer.area),
+        area.height,
+        Line::styled(more, theme.dim),
+    );
 }

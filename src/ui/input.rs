@@ -11,11 +11,18 @@ use crate::ui::put;
 use crate::ui::theme::Theme;
 
 /// Draws the input. Returns the cursor's place, if it is to be seen.
-pub fn draw(app: &App, theme: &Theme, geometry: &Geometry, buffer: &mut Buffer) -> Option<Position> {
+pub fn draw(
+    app: &App,
+    theme: &Theme,
+    geometry: &Geometry,
+    buffer: &mut Buffer,
+) -> Option<Position> {
     let area = geometry.input;
     let prompt = match app.phase() {
         Phase::Dead => Line::styled("✗ ", theme.error),
-        Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) | Phase::Ready => Line::styled("> ", theme.accent),
+        Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) | Phase::Ready => {
+            Line::styled("> ", theme.accent)
+        }
     };
     put(buffer, area, 0, prompt);
     let text_area = Rect {
@@ -24,15 +31,32 @@ pub fn draw(app: &App, theme: &Theme, geometry: &Geometry, buffer: &mut Buffer) 
         ..area
     };
     if app.input().is_empty() {
-        put(buffer, text_area, 0, Line::styled(placeholder(app), theme.dim));
+        put(
+            buffer,
+            text_area,
+            0,
+            Line::styled(placeholder(app), theme.dim),
+        );
     }
     let lines = app.input().lines(geometry.input_width());
     let top = (lines.row + 1).saturating_sub(area.height.into());
-    for (row, line) in lines.lines.iter().skip(top).take(area.height.into()).enumerate() {
+    for (row, line) in lines
+        .lines
+        .iter()
+        .skip(top)
+        .take(area.height.into())
+        .enumerate()
+    {
         let text = lines.text[line.range.clone()].replace('\t', &" ".repeat(TAB_WIDTH));
-        put(buffer, text_area, row as u16, Line::styled(text, theme.text));
+        put(
+            buffer,
+            text_area,
+            row as u16,
+            Line::styled(text, theme.text),
+        );
     }
-    let visible = text_area.area() > 0 && app.help().is_none() && !matches!(app.phase(), Phase::Dead);
+    let visible =
+        text_area.area() > 0 && app.help().is_none() && !matches!(app.phase(), Phase::Dead);
     visible.then(|| Position {
         x: (text_area.x + lines.column as u16).min(text_area.right() - 1),
         y: text_area.y + (lines.row - top) as u16,
@@ -42,7 +66,9 @@ pub fn draw(app: &App, theme: &Theme, geometry: &Geometry, buffer: &mut Buffer) 
 fn placeholder(app: &App) -> &'static str {
     match (app.phase(), app.answering()) {
         (Phase::Dead, _) => "q quits",
-        (_, true) => "Ctrl-C stops the answer",
-        (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) | Phase::Ready, false) => "Type a message",
+        (_, true) => "Type the next message",
+        (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) | Phase::Ready, false) => {
+            "Type a message"
+        }
     }
 }

@@ -54,12 +54,23 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
     } else {
         transcript::draw(app, theme, &geometry, buffer);
     }
-    rule(app, theme, geometry.rule, geometry.transcript.height, buffer);
+    rule(
+        app,
+        theme,
+        geometry.rule,
+        geometry.transcript.height,
+        buffer,
+    );
     match geometry.panel {
         PanelArea::Hidden => {}
         PanelArea::Side(area) => {
             panel::draw(app, theme, area, buffer);
-            put(buffer, Rect { width: 1, ..area }, geometry.rule.y - area.y, Line::styled("┤", theme.dim));
+            put(
+                buffer,
+                Rect { width: 1, ..area },
+                geometry.rule.y - area.y,
+                Line::styled("┤", theme.dim),
+            );
         }
         PanelArea::Strip(area) => strip::draw(app, theme, area, buffer),
     }
@@ -71,22 +82,55 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
 
 /// The line above the input, with what lies below the view.
 fn rule(app: &App, theme: &Theme, area: Rect, height: u16, buffer: &mut Buffer) {
-    put(buffer, area, 0, Line::styled("─".repeat(area.width.into()), theme.dim));
-    let count = |lines: usize| if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+    put(
+        buffer,
+        area,
+        0,
+        Line::styled("─".repeat(area.width.into()), theme.dim),
+    );
+    let count = |lines: usize| {
+        if lines == 1 {
+            "1 line".to_owned()
+        } else {
+            format!("{lines} lines")
+        }
+    };
     let (text, style) = match app.scroll().below(app.transcript().len(), height.into()) {
         Below::Nothing => return,
         Below::Seen(lines) => (format!(" ↓ {} below · End ", count(lines)), theme.dim),
-        Below::New(lines) => (format!(" ↓ {} · End ", count(lines).replacen(' ', " new ", 1)), theme.accent),
+        Below::New(lines) => (
+            format!(" ↓ {} · End ", count(lines).replacen(' ', " new ", 1)),
+            theme.accent,
+        ),
     };
     let marker = Line::styled(text, style);
-    let x = area.right().saturating_sub(marker.width() as u16 + 2).max(area.x);
-    put(buffer, Rect { x, width: area.right() - x, ..area }, 0, marker);
+    let x = area
+        .right()
+        .saturating_sub(marker.width() as u16 + 2)
+        .max(area.x);
+    put(
+        buffer,
+        Rect {
+            x,
+            width: area.right() - x,
+            ..area
+        },
+        0,
+        marker,
+    );
 }
 
 /// Puts a line into row `row` of `area`; what does not fit is cut off.
 fn put(buffer: &mut Buffer, area: Rect, row: u16, line: Line<'_>) {
     if row < area.height {
-        line.render(Rect { y: area.y + row, height: 1, ..area }, buffer);
+        line.render(
+            Rect {
+                y: area.y + row,
+                height: 1,
+                ..area
+            },
+            buffer,
+        );
     }
 }
 
@@ -100,10 +144,18 @@ fn put_ends(buffer: &mut Buffer, area: Rect, row: u16, left: Line<'_>, right: Li
 }
 
 /// The parts, separated, as many as fit into `width` columns.
-fn fit<'a>(parts: impl IntoIterator<Item = Vec<Span<'a>>>, separator: Span<'a>, width: u16) -> Line<'a> {
+fn fit<'a>(
+    parts: impl IntoIterator<Item = Vec<Span<'a>>>,
+    separator: &Span<'a>,
+    width: u16,
+) -> Line<'a> {
     let mut line = Line::default();
     for part in parts {
-        let gap = if line.spans.is_empty() { 0 } else { separator.width() };
+        let gap = if line.spans.is_empty() {
+            0
+        } else {
+            separator.width()
+        };
         let part_width: usize = part.iter().map(Span::width).sum();
         if line.width() + gap + part_width > usize::from(width) {
             break;

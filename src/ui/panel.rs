@@ -5,18 +5,20 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use crate::app::wrap::{Break, wrap};
 use crate::app::{App, Shown};
 use crate::stats::Totals;
-use crate::ui::format::{UNKNOWN, acceptance, age, bar, number, percent, sparkline, strategy_glyph, verdict};
+use crate::ui::format::{
+    UNKNOWN, acceptance, age, bar, number, percent, sparkline, strategy_glyph, verdict,
+};
 use crate::ui::put;
 use crate::ui::theme::Theme;
 
 /// Columns of the numbers' names.
-const LABEL: usize = 13;
+const LABEL: usize = 10;
 /// Columns of ` 12.1 ms`.
 const MS: usize = 9;
 /// Columns of `  29 %`.
@@ -29,18 +31,31 @@ const NEARLY_FULL: f64 = 0.9;
 /// Draws the panel; the first column of `area` is the line between it and the conversation.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     for row in 0..area.height {
-        put(buffer, Rect { width: 1, ..area }, row, Line::styled("│", theme.dim));
+        put(
+            buffer,
+            Rect { width: 1, ..area },
+            row,
+            Line::styled("│", theme.dim),
+        );
     }
-    let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(3), ..area };
+    let inner = Rect {
+        x: area.x + 2,
+        width: area.width.saturating_sub(3),
+        ..area
+    };
     let width = usize::from(inner.width);
     let groups = [
         strategy(app, theme, width),
+        worth(app, theme),
         this_answer(app, theme),
         latest_passes(app.shown(), theme, width),
         context(app, theme, width),
         note(app.shown(), theme, width),
     ];
-    let groups: Vec<Vec<Line>> = groups.into_iter().filter(|group| !group.is_empty()).collect();
+    let groups: Vec<Vec<Line>> = groups
+        .into_iter()
+        .filter(|group| !group.is_empty())
+        .collect();
     let lines: usize = groups.iter().map(Vec::len).sum();
     let spaced = lines + groups.len() <= usize::from(inner.height);
     let mut row = 0;
@@ -63,15 +78,28 @@ fn strategy(app: &App, theme: &Theme, width: usize) -> Vec<Line<'static>> {
     }
     let summary = app
         .ready()
-        .and_then(|ready| ready.strategies.iter().find(|info| Some(info.name) == app.strategy()))
+        .and_then(|ready| {
+            ready
+                .strategies
+                .iter()
+                .find(|info| Some(info.name) == app.strategy())
+        })
         .map_or("", |info| info.summary);
-    vec![name, Line::styled(format!("  {summary}"), theme.dim), Line::default(), headline(app, theme)]
+    vec![name, Line::styled(format!("  {summary}"), theme.dim)]
 }
 
 /// `◆ draft`, or `○ plain → ◆ draft…` until a pass confirms it.
 pub fn strategy_spans(app: &App, theme: &Theme) -> Vec<Span<'static>> {
-    let named = |name: &str| Span::styled(format!("{} {name}", strategy_glyph(name)), theme.strategy(name));
-    let mut spans = vec![app.strategy().map_or(Span::styled("no strategy yet", theme.dim), named)];
+    let named = |name: &str| {
+        Span::styled(
+            format!("{} {name}", strategy_glyph(name)),
+            theme.strategy(name),
+        )
+    };
+    let mut spans = vec![
+        app.strategy()
+            .map_or(Span::styled("no strategy yet", theme.dim), named),
+    ];
     if let Some(wanted) = app.wanted() {
         spans.push(Span::styled(" → ", theme.dim));
         spans.push(named(wanted));
@@ -80,14 +108,23 @@ pub fn strategy_spans(app: &App, theme: &Theme) -> Vec<Span<'static>> {
     spans
 }
 
+/// The speed-up, and what it is measured against.
+fn worth(app: &App, theme: &Theme) -> Vec<Line<'static>> {
+    let mut lines = vec![headline(app, theme)];
+    lines.extend(plain(app, theme));
+    lines
+}
+
 fn headline(app: &App, theme: &Theme) -> Line<'static> {
     match app.shown().stats.speed_up() {
         Some(speed_up) => {
             let (glyph, word, style) = verdict(speed_up, theme);
-            let than = if word == "as fast" { "as" } else { "than" };
             Line::from(vec![
-                Span::styled(format!("{glyph} {speed_up:.2}x"), style.add_modifier(ratatui::style::Modifier::BOLD)),
-                Span::styled(format!("  {word} {than} plain"), style),
+                Span::styled(
+                    format!("{glyph} {speed_up:.2}x"),
+                    style.add_modifier(Modifier::BOLD),
+                ),
+                Span::styled(format!("  {word} plain"), style),
             ])
         }
         None => Line::from(vec![
@@ -115,26 +152,47 @@ fn row(name: &str, value: impl Into<String>, theme: &Theme) -> Line<'static> {
     line
 }
 
-fn this_answer(app: &App, theme: &Theme) -> Vec<Line<'static>> {
-    let stats = &app.shown().stats;
-    let mut plain = row(
+/// What plain decoding takes, and how long ago that was measured.
+fn plain(app: &App, theme: &Theme) -> Vec<Line<'static>> {
+    let mut lines = vec![row(
         "plain",
-        format!("{} tok/s", number(stats.baseline().map(|plain| 1.0 / plain.per_token.as_secs_f64()), 6, 1)),
+        format!("{} tok/s", number(plain_rate(app.shown()), 6, 1)),
         theme,
-    );
-    if let Some(since) = app.baseline_age() {
-        plain.push_span(Span::styled(format!("  {}", age(since)), theme.dim));
-    }
-    let mut lines = vec![
-        Line::styled("this answer", theme.panel_label),
-        row("tokens/pass", number(stats.answer().tokens_per_pass(), 6, 2), theme),
-        row("speed", format!("{} tok/s", number(stats.decode().tokens_per_second(), 6, 1)), theme),
-        plain,
-    ];
-    if let Some(baseline) = stats.baseline() {
-        lines.push(row("", format!("{:>6} tokens of context", baseline.context), theme).style(theme.dim));
+    )];
+    if let (Some(baseline), Some(since)) = (app.shown().stats.baseline(), app.baseline_age()) {
+        lines.push(
+            row(
+                "",
+                format!(" {}, at {} tokens", age(since), baseline.context),
+                theme,
+            )
+            .style(theme.dim),
+        );
     }
     lines
+}
+
+/// Tokens per second of plain decoding.
+pub fn plain_rate(shown: &Shown) -> Option<f64> {
+    let seconds = shown.stats.baseline()?.per_token.as_secs_f64();
+    (seconds > 0.0).then(|| 1.0 / seconds)
+}
+
+fn this_answer(app: &App, theme: &Theme) -> Vec<Line<'static>> {
+    let stats = &app.shown().stats;
+    vec![
+        Line::styled("this answer", theme.panel_label),
+        row(
+            "per pass",
+            format!("{} tokens", number(stats.answer().tokens_per_pass(), 6, 2)),
+            theme,
+        ),
+        row(
+            "speed",
+            format!("{} tok/s", number(stats.decode().tokens_per_second(), 6, 1)),
+            theme,
+        ),
+    ]
 }
 
 fn latest_passes(shown: &Shown, theme: &Theme, width: usize) -> Vec<Line<'static>> {
@@ -144,14 +202,38 @@ fn latest_passes(shown: &Shown, theme: &Theme, width: usize) -> Vec<Line<'static
         1 => "latest pass".to_owned(),
         passes => format!("latest {passes} passes"),
     };
-    let mut lines = vec![Line::styled(title, theme.panel_label), sparks(shown, theme, width)];
+    let mut lines = vec![
+        Line::styled(title, theme.panel_label),
+        sparks(shown, theme, width),
+    ];
     let room = (width - LABEL) / 4;
     lines.push(row("accepted", positions(&rolling, room), theme));
-    lines.push(time("draft", rolling.draft_ms(), rolling.share(rolling.draft_time), theme.draft, theme, width));
-    lines.push(time("verify", rolling.verify_ms(), rolling.share(rolling.verify_time), theme.accent, theme, width));
+    lines.push(time(
+        "draft",
+        rolling.draft_ms(),
+        rolling.share(rolling.draft_time),
+        theme.draft,
+        theme,
+        width,
+    ));
+    lines.push(time(
+        "verify",
+        rolling.verify_ms(),
+        rolling.share(rolling.verify_time),
+        theme.accent,
+        theme,
+        width,
+    ));
     let other = rolling.share(rolling.other_time);
     if other.is_some_and(|share| share > OTHER_FROM) {
-        lines.push(time("other", rolling.other_ms(), other, theme.warn, theme, width));
+        lines.push(time(
+            "other",
+            rolling.other_ms(),
+            other,
+            theme.warn,
+            theme,
+            width,
+        ));
     }
     lines
 }
@@ -173,27 +255,54 @@ pub fn positions(totals: &Totals, room: usize) -> String {
     if totals.by_position.is_empty() {
         return UNKNOWN.to_owned();
     }
-    let shown: Vec<String> =
-        totals.by_position.iter().take(room).map(|position| acceptance(position.acceptance())).collect();
+    let shown: Vec<String> = totals
+        .by_position
+        .iter()
+        .take(room)
+        .map(|position| acceptance(position.acceptance()))
+        .collect();
     shown.join(" ")
 }
 
-fn time(name: &str, ms: Option<f64>, share: Option<f64>, style: Style, theme: &Theme, width: usize) -> Line<'static> {
+fn time(
+    name: &str,
+    ms: Option<f64>,
+    share: Option<f64>,
+    style: Style,
+    theme: &Theme,
+    width: usize,
+) -> Line<'static> {
     let mut line = row(name, format!("{} ms ", number(ms, 6, 1)), theme);
     let columns = width.saturating_sub(LABEL + MS + 1 + SHARE);
-    line.push_span(Span::styled(bar(share.unwrap_or(0.0), columns), Style { add_modifier: ratatui::style::Modifier::empty(), ..style }));
+    line.push_span(Span::styled(
+        bar(share.unwrap_or(0.0), columns),
+        Style {
+            add_modifier: Modifier::empty(),
+            ..style
+        },
+    ));
     line.push_span(Span::styled(format!(" {}", percent(share)), theme.text));
     line
 }
 
 fn context(app: &App, theme: &Theme, width: usize) -> Vec<Line<'static>> {
-    let Some(ready) = app.ready() else { return Vec::new() };
+    let Some(ready) = app.ready() else {
+        return Vec::new();
+    };
     let used = app.shown().context_used;
     let share = used.map(|used| used as f64 / ready.context_limit.max(1) as f64);
-    let style = if share.is_some_and(|share| share > NEARLY_FULL) { theme.warn } else { theme.accent };
+    let style = if share.is_some_and(|share| share > NEARLY_FULL) {
+        theme.warn
+    } else {
+        theme.accent
+    };
     let used = used.map_or(UNKNOWN.to_owned(), |used| used.to_string());
     vec![
-        row("context", format!("{used}/{} tokens", ready.context_limit), theme),
+        row(
+            "context",
+            format!("{used}/{} tokens", ready.context_limit),
+            theme,
+        ),
         Line::from(vec![
             Span::styled(bar(share.unwrap_or(0.0), width - SHARE), style),
             Span::styled(format!(" {}", percent(share)), theme.text),
@@ -203,10 +312,16 @@ fn context(app: &App, theme: &Theme, width: usize) -> Vec<Line<'static>> {
 
 /// Why the last round fell back to plain decoding.
 fn note(shown: &Shown, theme: &Theme, width: usize) -> Vec<Line<'static>> {
-    let Some(note) = &shown.note else { return Vec::new() };
+    let Some(note) = &shown.note else {
+        return Vec::new();
+    };
     let mut lines = Vec::new();
     wrap(note, 0, width - 2, Break::Words, &mut lines);
     let mut shown = vec![Line::styled("! plain in the last pass", theme.warn)];
-    shown.extend(lines.into_iter().map(|line| Line::styled(format!("  {}", note[line.range].trim_end()), theme.dim)));
+    shown.extend(
+        lines
+            .into_iter()
+            .map(|line| Line::styled(format!("  {}", note[line.range].trim_end()), theme.dim)),
+    );
     shown
 }

@@ -1,6 +1,6 @@
 //! Progress of fetching and loading, as words and bars.
 
-use ratatui::text::{Line, Span};
+use ratatui::text::Span;
 
 use crate::app::{App, Phase};
 use crate::ui::format::{bar, bytes, percent};
@@ -25,9 +25,13 @@ impl<'a> Progress<'a> {
     pub fn of(app: &'a App) -> Option<Self> {
         match app.phase() {
             Phase::Ready | Phase::Dead => None,
-            Phase::Starting => {
-                Some(Self { word: "… starting", what: "", how: "", share: None, amount: String::new() })
-            }
+            Phase::Starting => Some(Self {
+                word: "… starting",
+                what: "",
+                how: "",
+                share: None,
+                amount: String::new(),
+            }),
             Phase::Fetching(fetching) => {
                 let fetch = &fetching.fetch;
                 let rate = fetching.rate.map_or(String::new(), |rate| {
@@ -52,16 +56,22 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// The progress in one line.
-    pub fn line(&self, theme: &Theme) -> Line<'static> {
-        let mut line = Line::default();
-        line.push_span(Span::styled(self.word, theme.accent));
+    /// The progress in parts for one line, the most important first.
+    pub fn parts(&self, theme: &Theme) -> Vec<Vec<Span<'static>>> {
+        let percent = self
+            .share
+            .map_or(String::new(), |share| format!(" {}", percent(Some(share))));
+        let mut parts = vec![vec![Span::styled(
+            format!("{}{percent}", self.word),
+            theme.accent,
+        )]];
         if let Some(share) = self.share {
-            line.push_span(Span::raw(format!(" {} ", percent(Some(share)))));
-            line.push_span(Span::styled(bar(share, 10), theme.accent));
+            parts.push(vec![Span::styled(bar(share, 10), theme.accent)]);
         }
-        line.push_span(Span::styled(format!(" {}", self.amount), theme.dim));
-        line
+        if !self.amount.is_empty() {
+            parts.push(vec![Span::styled(self.amount.clone(), theme.dim)]);
+        }
+        parts
     }
 }
 

@@ -12,31 +12,46 @@ use crate::ui::{fit, put_ends};
 
 /// Draws the status bar.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let inner = Rect { x: area.x + area.width.min(1), width: area.width.saturating_sub(2), ..area };
+    let inner = Rect {
+        x: area.x + area.width.min(1),
+        width: area.width.saturating_sub(2),
+        ..area
+    };
     let dot = Span::styled(" · ", theme.dim);
     let left = match app.notice() {
         Some(notice) => Line::styled(format!("› {notice}"), theme.accent),
-        None => fit(facts(app, theme), dot.clone(), inner.width),
+        None => facts(app, theme, inner.width),
     };
     let room = inner.width.saturating_sub(left.width() as u16 + 2);
-    let right = fit(hints(app).iter().map(|hint| vec![Span::styled(*hint, theme.dim)]), dot, room);
+    let right = fit(
+        hints(app)
+            .iter()
+            .map(|hint| vec![Span::styled(*hint, theme.dim)]),
+        &dot,
+        room,
+    );
     put_ends(buffer, inner, 0, left, right);
 }
 
-fn facts(app: &App, theme: &Theme) -> Vec<Vec<Span<'static>>> {
+fn facts(app: &App, theme: &Theme, width: u16) -> Line<'static> {
     let part = |text: String| vec![Span::styled(text, theme.dim)];
     match (app.phase(), app.ready()) {
-        (Phase::Dead, _) => vec![vec![Span::styled("✗ the engine has ended", theme.error)]],
+        (Phase::Dead, _) => Line::styled("✗ the engine has ended", theme.error),
         (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_), _) | (Phase::Ready, None) => {
-            Progress::of(app).into_iter().map(|progress| progress.line(theme).spans).collect()
+            let parts = Progress::of(app).map(|progress| progress.parts(theme));
+            fit(parts.unwrap_or_default(), &Span::raw(" "), width)
         }
         (Phase::Ready, Some(ready)) => {
-            let used = app.shown().context_used.map_or(UNKNOWN.to_owned(), |used| used.to_string());
-            vec![
+            let used = app
+                .shown()
+                .context_used
+                .map_or(UNKNOWN.to_owned(), |used| used.to_string());
+            let parts = [
                 part(ready.target.clone()),
-                part(ready.device.clone()),
                 part(format!("ctx {used}/{}", ready.context_limit)),
-            ]
+                part(ready.device.clone()),
+            ];
+            fit(parts, &Span::styled(" · ", theme.dim), width)
         }
     }
 }
@@ -47,7 +62,9 @@ fn hints(app: &App) -> &'static [&'static str] {
         (Phase::Dead, _, _) => &["q quit"],
         (_, true, _) => &["Esc close"],
         (_, false, true) => &["Ctrl-C stop", "Shift-Tab strategy"],
-        (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_), false, false) => &["? help", "Ctrl-D quit"],
+        (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_), false, false) => {
+            &["? help", "Ctrl-D quit"]
+        }
         (Phase::Ready, false, false) => &["? help", "Shift-Tab strategy"],
     }
 }

@@ -15,8 +15,16 @@ use crate::ui::color::{ColorDepth, reduce};
 
 /// The themes that are built in: name, file name, text.
 const BUILT_IN: &[(&str, &str, &str)] = &[
-    ("terminal", "themes/terminal.toml", include_str!("../../themes/terminal.toml")),
-    ("dark", "themes/dark.toml", include_str!("../../themes/dark.toml")),
+    (
+        "terminal",
+        "themes/terminal.toml",
+        include_str!("../../themes/terminal.toml"),
+    ),
+    (
+        "dark",
+        "themes/dark.toml",
+        include_str!("../../themes/dark.toml"),
+    ),
 ];
 
 macro_rules! theme {
@@ -83,21 +91,37 @@ impl Theme {
 
     /// A built-in theme in the colours that the terminal has.
     pub fn load(name: &str, depth: ColorDepth) -> Result<Self> {
-        let Some((_, file, text)) = BUILT_IN.iter().find(|(built_in, _, _)| *built_in == name) else {
+        let Some((_, file, text)) = BUILT_IN.iter().find(|(built_in, _, _)| *built_in == name)
+        else {
             let names: Vec<&str> = Self::names().collect();
-            bail!("there is no theme `{name}`; there are: {}", names.join(", "));
+            bail!(
+                "there is no theme `{name}`; there are: {}",
+                names.join(", ")
+            );
         };
         Self::parse(file, text, depth)
     }
 
     /// Reads a theme; `file` is only named in errors.
     fn parse(file: &str, text: &str, depth: ColorDepth) -> Result<Self> {
-        let line = |at: usize| text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
+        let line = |at: usize| {
+            text.as_bytes()
+                .iter()
+                .take(at)
+                .filter(|byte| **byte == b'\n')
+                .count()
+                + 1
+        };
         let table = DeTable::parse(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             anyhow!("{file}, line {}: {}", line(at), error.message())
         })?;
-        let entry = |key: &str| table.get_ref().iter().find(|(name, _)| name.get_ref() == key);
+        let entry = |key: &str| {
+            table
+                .get_ref()
+                .iter()
+                .find(|(name, _)| name.get_ref() == key)
+        };
         for key in table.get_ref().keys() {
             if !Self::KEYS.contains(&key.get_ref().as_ref()) {
                 bail!(
@@ -109,8 +133,10 @@ impl Theme {
             }
         }
         Self::build(|key| {
-            let (_, value) = entry(key).with_context(|| format!("{file}: the key `{key}` is missing"))?;
-            style(value, depth).with_context(|| format!("{file}, line {}, key `{key}`", line(value.span().start)))
+            let (_, value) =
+                entry(key).with_context(|| format!("{file}: the key `{key}` is missing"))?;
+            style(value, depth)
+                .with_context(|| format!("{file}, line {}, key `{key}`", line(value.span().start)))
         })
     }
 
@@ -127,19 +153,29 @@ impl Theme {
 
 /// Reads `COLOUR [on COLOUR] [MODIFIER...]`.
 fn style(value: &Spanned<toml::de::DeValue<'_>>, depth: ColorDepth) -> Result<Style> {
-    let text = value.get_ref().as_str().context("the value must be a string, such as \"cyan bold\"")?;
+    let text = value
+        .get_ref()
+        .as_str()
+        .context("the value must be a string, such as \"cyan bold\"")?;
     let mut words = text.split_whitespace();
-    let foreground = words.next().context("the value is empty; write `default` for the terminal's own colour")?;
+    let foreground = words
+        .next()
+        .context("the value is empty; write `default` for the terminal's own colour")?;
     let mut style = Style::new().fg(color(foreground, depth)?);
     while let Some(word) = words.next() {
         style = match word {
-            "on" => style.bg(color(words.next().context("a colour must follow `on`")?, depth)?),
+            "on" => style.bg(color(
+                words.next().context("a colour must follow `on`")?,
+                depth,
+            )?),
             "bold" => style.add_modifier(Modifier::BOLD),
             "dim" => style.add_modifier(Modifier::DIM),
             "italic" => style.add_modifier(Modifier::ITALIC),
             "underline" => style.add_modifier(Modifier::UNDERLINED),
             "reverse" => style.add_modifier(Modifier::REVERSED),
-            _ => bail!("unknown modifier `{word}`; there are: bold, dim, italic, underline, reverse, on COLOUR"),
+            _ => bail!(
+                "unknown modifier `{word}`; there are: bold, dim, italic, underline, reverse, on COLOUR"
+            ),
         };
     }
     Ok(style)
@@ -162,7 +198,12 @@ mod tests {
     #[test]
     fn every_built_in_theme_reads_at_every_depth() {
         for name in Theme::names() {
-            for depth in [ColorDepth::None, ColorDepth::Ansi16, ColorDepth::Ansi256, ColorDepth::Rgb] {
+            for depth in [
+                ColorDepth::None,
+                ColorDepth::Ansi16,
+                ColorDepth::Ansi256,
+                ColorDepth::Rgb,
+            ] {
                 Theme::load(name, depth).unwrap();
             }
         }
@@ -173,7 +214,10 @@ mod tests {
         let full = Theme::load("terminal", ColorDepth::Rgb).unwrap();
         assert_eq!(full, Theme::load("terminal", ColorDepth::Ansi16).unwrap());
         assert_eq!(full.background.bg, None);
-        assert!(!format!("{full:?}").contains("DarkGray"), "bright black is unreadable in many terminals");
+        assert!(
+            !format!("{full:?}").contains("DarkGray"),
+            "bright black is unreadable in many terminals"
+        );
     }
 
     #[test]
@@ -187,7 +231,12 @@ mod tests {
     fn check(change: (&str, &str), expect: &[&str]) {
         let text = BUILT_IN[1].2;
         assert!(text.contains(change.0));
-        let error = Theme::parse("my.toml", &text.replacen(change.0, change.1, 1), ColorDepth::Rgb).unwrap_err();
+        let error = Theme::parse(
+            "my.toml",
+            &text.replacen(change.0, change.1, 1),
+            ColorDepth::Rgb,
+        )
+        .unwrap_err();
         let message = format!("{error:#}");
         for part in expect {
             assert!(message.contains(part), "{message}");
@@ -196,19 +245,45 @@ mod tests {
 
     #[test]
     fn errors_name_file_line_and_key() {
-        check(("code ", "kode "), &["my.toml, line 12", "unknown key `kode`", "panel_label"]);
-        check(("#a9d2c3", "teal-ish"), &["my.toml, line 12", "`code`", "unknown colour `teal-ish`"]);
-        check(("#8fb4f2 bold", "#8fb4f2 blink"), &["my.toml, line 8", "`user`", "unknown modifier `blink`"]);
-        check(("\"#93c98a\"", "3"), &["my.toml, line 10", "`ok`", "must be a string"]);
-        check(("\"#93c98a\"", "\"\""), &["my.toml, line 10", "`ok`", "empty"]);
-        check(("default on #16181d", "default on"), &["my.toml, line 3", "`background`", "must follow `on`"]);
-        check(("\"#93c98a\"", "\"#93c98a"), &["my.toml, line 10"]);
-        check(("warn        = \"#e3bd74\"\n", ""), &["my.toml", "`warn` is missing"]);
+        check(
+            ("code ", "kode "),
+            &["my.toml, line 12", "unknown key `kode`", "panel_label"],
+        );
+        check(
+            ("#a9d2c3", "teal-ish"),
+            &["my.toml, line 12", "`code`", "unknown colour `teal-ish`"],
+        );
+        check(
+            ("#8fb4f2 bold", "#8fb4f2 blink"),
+            &["my.toml, line 7", "`user`", "unknown modifier `blink`"],
+        );
+        check(
+            ("\"#93c98a\"", "3"),
+            &["my.toml, line 9", "`ok`", "must be a string"],
+        );
+        check(
+            ("\"#93c98a\"", "\"\""),
+            &["my.toml, line 9", "`ok`", "empty"],
+        );
+        check(
+            ("default on #16181d", "default on"),
+            &["my.toml, line 3", "`background`", "must follow `on`"],
+        );
+        check(("\"#93c98a\"", "\"#93c98a"), &["my.toml, line 9"]);
+        check(
+            ("warn        = \"#e3bd74\"\n", ""),
+            &["my.toml", "`warn` is missing"],
+        );
     }
 
     #[test]
     fn an_unknown_theme_names_the_known_ones() {
-        let message = Theme::load("lite", ColorDepth::Rgb).unwrap_err().to_string();
-        assert!(message.contains("lite") && message.contains("terminal, dark"), "{message}");
+        let message = Theme::load("lite", ColorDepth::Rgb)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains("lite") && message.contains("terminal, dark"),
+            "{message}"
+        );
     }
 }

@@ -7,11 +7,11 @@ use ratatui::text::{Line, Span};
 use crate::app::{App, Phase};
 use crate::ui::format::{bar, percent, strategy_glyph};
 use crate::ui::progress::Progress;
-use crate::ui::put;
 use crate::ui::theme::Theme;
+use crate::ui::{fit, put};
 
 /// Columns of the block, where there is room.
-const WIDTH: u16 = 60;
+const WIDTH: u16 = 56;
 /// Columns of the names at its left.
 const LABEL: usize = 12;
 
@@ -23,13 +23,25 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         None => ready(app, theme),
     };
     let title = [
-        Line::from(vec![
-            Span::styled("speck", theme.assistant),
-            Span::styled("  local chat that shows what drafting is worth", theme.dim),
-        ]),
+        fit(
+            [
+                vec![Span::styled("speck", theme.assistant)],
+                vec![Span::styled(
+                    "a local chat that shows what drafting is worth",
+                    theme.dim,
+                )],
+            ],
+            &Span::raw("  "),
+            width,
+        ),
         Line::default(),
     ];
-    let lines: Vec<Line> = if usize::from(area.height) < lines.len() + 2 { lines } else { title.into_iter().chain(lines).collect() };
+    let titled = usize::from(area.height) >= lines.len() + title.len();
+    let lines: Vec<Line> = if titled {
+        title.into_iter().chain(lines).collect()
+    } else {
+        lines
+    };
     let top = area.height.saturating_sub(lines.len() as u16) / 2;
     let x = area.x + (area.width - width) / 2;
     let block = Rect { x, width, ..area };
@@ -39,23 +51,29 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
 }
 
 fn waiting(progress: &Progress<'_>, theme: &Theme, width: usize) -> Vec<Line<'static>> {
-    let from = if progress.how.is_empty() { String::new() } else { format!("  ({})", progress.how) };
     let mut lines = vec![Line::from(vec![
         Span::styled(progress.word, theme.accent),
-        Span::raw(format!("  {}", progress.what)),
-        Span::styled(from, theme.dim),
+        Span::styled(
+            if progress.how.is_empty() {
+                String::new()
+            } else {
+                format!(" · {}", progress.how)
+            },
+            theme.dim,
+        ),
     ])];
-    match progress.share {
-        Some(share) => {
-            let numbers = format!("  {}  {}", percent(Some(share)), progress.amount);
-            // The numbers grow and shrink; the bar does not.
-            let bar_width = width.saturating_sub(36).clamp(6, 40);
-            lines.push(Line::from(vec![Span::styled(bar(share, bar_width), theme.accent), Span::raw(numbers)]));
-        }
-        None => lines.push(Line::raw(progress.amount.clone())),
+    if !progress.what.is_empty() {
+        lines.push(Line::styled(progress.what.to_owned(), theme.text));
     }
+    if let Some(share) = progress.share {
+        lines.push(Line::from(vec![
+            Span::styled(bar(share, width.saturating_sub(6)), theme.accent),
+            Span::styled(format!(" {}", percent(Some(share))), theme.text),
+        ]));
+    }
+    lines.push(Line::styled(progress.amount.clone(), theme.dim));
     lines.push(Line::default());
-    lines.push(Line::styled("You can type already; Enter sends when the model is there.", theme.dim));
+    lines.push(Line::styled("You can type a message already.", theme.dim));
     lines
 }
 
@@ -80,7 +98,7 @@ fn ready(app: &App, theme: &Theme) -> Vec<Line<'static>> {
         }
         lines.push(Line::default());
     }
-    lines.push(row("Enter", text("send the message")));
+    lines.push(row("Enter", text("send a message")));
     lines.push(row("Shift-Tab", text("next strategy, also mid-answer")));
     lines.push(row("?", text("all keys and commands")));
     lines

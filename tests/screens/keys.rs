@@ -53,7 +53,11 @@ fn other_keys() {
 #[test]
 fn strategies() {
     check("<S-Tab>", &["strategy lookup"], "");
-    check("<S-Tab><S-Tab><S-Tab>", &["strategy lookup", "strategy plain", "strategy draft"], "");
+    check(
+        "<S-Tab><S-Tab><S-Tab>",
+        &["strategy lookup", "strategy plain", "strategy draft"],
+        "",
+    );
     check("/mode plain<Enter>", &["strategy plain"], "");
     check("/mode  lookup <Enter>", &["strategy lookup"], "");
     check("/mode fast<Enter>", &[], "");
@@ -66,7 +70,11 @@ fn commands() {
     check("/nwe<Enter>", &[], "/nwe");
     check("/show tokens<Enter>", &[], "");
     check("/panel<Enter>", &[], "");
-    check("a<Enter>/mode plain<Enter>", &["send a", "strategy plain"], "");
+    check(
+        "a<Enter>/mode plain<Enter>",
+        &["send a", "strategy plain"],
+        "",
+    );
     check("a<Enter>/new<Enter>", &["send a"], "/new");
 }
 
@@ -101,7 +109,7 @@ fn unknown_commands_and_strategies_list_the_known_ones() {
     says(&user, "/mode NAME");
     user.keys("<C-c>/mode fast<Enter>");
     says(&user, "There is no strategy `fast` here");
-    says(&user, "lookup (repeats from the context)");
+    says(&user, "lookup (repeats");
 }
 
 #[test]
@@ -132,7 +140,11 @@ fn an_answer_is_stopped_by_its_own_request() {
         user.stream("some text ", "draft", &[1]);
         user.keys(&format!("typed{stop}"));
         assert!(user.cancels[0].is_cancelled());
-        assert_eq!(user.app.input().text(), "typed", "the first {stop} only stops");
+        assert_eq!(
+            user.app.input().text(),
+            "typed",
+            "the first {stop} only stops"
+        );
         says(&user, "■ stopping…");
         user.stream("late ", "draft", &[0]);
         says(&user, "■ stopping…");
@@ -163,11 +175,11 @@ fn a_message_sent_early_waits_in_view() {
     user.hear(fetch(1, None));
     user.keys("early<Enter>");
     assert_eq!(user.effects, ["send early"]);
-    says(&user, "… waits for the model");
+    says(&user, "… waiting");
     user.keys("<S-Tab>");
     says(&user, "once the models are loaded");
     user.hear(ready());
-    says_not(&user, "waits for the model");
+    says_not(&user, "… waiting");
     says(&user, "SmolLM2-135M-Instruct");
     user.hear(Event::Prefill { done: 3, total: 10 });
     says(&user, "reading the prompt  3/10");
@@ -183,7 +195,11 @@ fn a_message_that_failed_comes_back() {
     says(&user, "It does not fit.");
     user.keys("<C-c>again<Enter>other");
     user.hear(failure("It does not fit.", false));
-    assert_eq!(user.app.input().text(), "other", "what is being typed is kept");
+    assert_eq!(
+        user.app.input().text(),
+        "other",
+        "what is being typed is kept"
+    );
 }
 
 #[test]
@@ -201,14 +217,23 @@ fn a_fatal_failure_says_what_to_do() {
 #[test]
 fn finishing_never_moves_the_view() {
     for keys in ["", "<PgUp>"] {
-        for reason in [FinishReason::EndOfTurn, FinishReason::MaxTokens, FinishReason::ContextFull, FinishReason::Stopped] {
+        for reason in [
+            FinishReason::EndOfTurn,
+            FinishReason::MaxTokens,
+            FinishReason::ContextFull,
+            FinishReason::Stopped,
+        ] {
             let mut user = User::ready((100, 14));
             user.keys("hello<Enter>");
             user.stream(CODE, "draft", &[2]);
             user.keys(keys);
             let text = |user: &User| {
                 let lines = user.picture();
-                lines.lines().take(9).map(|line| line[..20.min(line.len())].to_owned()).collect::<Vec<_>>()
+                lines
+                    .lines()
+                    .take(9)
+                    .map(|line| line[..20.min(line.len())].to_owned())
+                    .collect::<Vec<_>>()
             };
             let before = text(&user);
             user.finish(reason);
@@ -296,7 +321,7 @@ fn without_a_measurement_there_is_a_dash() {
     let mut user = User::new(SIZE);
     user.hear(ready());
     says(&user, "—  plain not measured yet");
-    says(&user, "context      —/8192");
+    says(&user, "context   —/8192");
     user.keys("hello<Enter>");
     user.stream("one two three four five six ", "draft", &[2]);
     user.wait(300);

@@ -20,7 +20,11 @@ fn every_size_is_drawn() {
         |user| user.keys("<S-Tab><PgUp>long input\\<Enter>with 日本語 lines<C-j>and more"),
         |user| user.hear(failure("It broke.\nBadly.", true)),
     ];
-    let sizes = |most: u16| (1..=12).chain((13..most).step_by(7)).chain([29, 30, 59, 60, 89, 90, 110, 150]);
+    let sizes = |most: u16| {
+        (1..=12)
+            .chain((13..most).step_by(7))
+            .chain([29, 30, 59, 60, 89, 90, 110, 150])
+    };
     for state in states {
         let mut user = streaming((80, 24));
         state(&mut user);
@@ -47,13 +51,30 @@ fn every_size_is_drawn() {
 fn key() -> impl Strategy<Value = Msg> {
     let code = prop_oneof![
         any::<char>().prop_map(KeyCode::Char),
-        prop::sample::select("?/q\\acdjklnptuwyz".chars().collect::<Vec<_>>()).prop_map(KeyCode::Char),
+        prop::sample::select("?/q\\acdjklnptuwyz".chars().collect::<Vec<_>>())
+            .prop_map(KeyCode::Char),
         prop::sample::select(vec![
-            KeyCode::Enter, KeyCode::Esc, KeyCode::BackTab, KeyCode::Up, KeyCode::Down, KeyCode::Left, KeyCode::Right,
-            KeyCode::Home, KeyCode::End, KeyCode::PageUp, KeyCode::PageDown, KeyCode::Backspace, KeyCode::Delete,
+            KeyCode::Enter,
+            KeyCode::Esc,
+            KeyCode::BackTab,
+            KeyCode::Up,
+            KeyCode::Down,
+            KeyCode::Left,
+            KeyCode::Right,
+            KeyCode::Home,
+            KeyCode::End,
+            KeyCode::PageUp,
+            KeyCode::PageDown,
+            KeyCode::Backspace,
+            KeyCode::Delete,
         ]),
     ];
-    let modifiers = prop::sample::select(vec![KeyModifiers::NONE, KeyModifiers::CONTROL, KeyModifiers::SHIFT, KeyModifiers::ALT]);
+    let modifiers = prop::sample::select(vec![
+        KeyModifiers::NONE,
+        KeyModifiers::CONTROL,
+        KeyModifiers::SHIFT,
+        KeyModifiers::ALT,
+    ]);
     (code, modifiers).prop_map(|(code, modifiers)| Msg::Key(KeyEvent::new(code, modifiers)))
 }
 
@@ -61,26 +82,34 @@ fn round() -> impl Strategy<Value = Event> {
     let counts = (0_usize..9, 0_usize..9, 0_usize..9, any::<u32>());
     let pieces = prop::collection::vec((any::<String>(), any::<bool>()), 0..4);
     let name = prop::sample::select(vec!["plain", "draft", "lookup", "new"]);
-    (counts, pieces, name, prop::option::of(any::<String>())).prop_map(|((drafted, accepted, emitted, time), pieces, strategy, note)| {
-        Event::Round(Round {
-            strategy,
-            n_drafted: drafted,
-            n_verified: drafted,
-            n_accepted: accepted.min(drafted),
-            n_emitted: emitted,
-            draft_time: Duration::from_micros(time.into()),
-            verify_time: Duration::from_micros((time / 3).into()),
-            other_time: Duration::from_micros((time / 7).into()),
-            pieces: pieces.into_iter().map(|(text, drafted)| Piece { text, drafted }).collect(),
-            context_used: time as usize,
-            note,
-        })
-    })
+    (counts, pieces, name, prop::option::of(any::<String>())).prop_map(
+        |((drafted, accepted, emitted, time), pieces, strategy, note)| {
+            Event::Round(Round {
+                strategy,
+                n_drafted: drafted,
+                n_verified: drafted,
+                n_accepted: accepted.min(drafted),
+                n_emitted: emitted,
+                draft_time: Duration::from_micros(time.into()),
+                verify_time: Duration::from_micros((time / 3).into()),
+                other_time: Duration::from_micros((time / 7).into()),
+                pieces: pieces
+                    .into_iter()
+                    .map(|(text, drafted)| Piece { text, drafted })
+                    .collect(),
+                context_used: time as usize,
+                note,
+            })
+        },
+    )
 }
 
 fn event() -> impl Strategy<Value = Event> {
     let reason = prop::sample::select(vec![
-        FinishReason::EndOfTurn, FinishReason::MaxTokens, FinishReason::ContextFull, FinishReason::Stopped,
+        FinishReason::EndOfTurn,
+        FinishReason::MaxTokens,
+        FinishReason::ContextFull,
+        FinishReason::Stopped,
     ]);
     prop_oneof![
         8 => round(),
@@ -154,7 +183,10 @@ fn a_long_chat_is_quick() {
             draft_time: Duration::from_millis(10),
             verify_time: Duration::from_millis(30),
             other_time: Duration::ZERO,
-            pieces: vec![Piece { text: format!("{turn} {CODE}"), drafted: turn % 2 == 0 }],
+            pieces: vec![Piece {
+                text: format!("{turn} {CODE}"),
+                drafted: turn % 2 == 0,
+            }],
             context_used: 10,
             note: None,
         }));
@@ -169,7 +201,9 @@ fn a_long_chat_is_quick() {
     let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
     let start = Instant::now();
     for _ in 0..draws {
-        terminal.draw(|frame| speck::ui::draw(&user.app, &theme, frame)).unwrap();
+        terminal
+            .draw(|frame| speck::ui::draw(&user.app, &theme, frame))
+            .unwrap();
     }
     let draw = start.elapsed() / draws;
 

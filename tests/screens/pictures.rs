@@ -1,5 +1,7 @@
 //! Pictures of every state at every class of size, and of the themes' styles.
 
+use std::fmt::Write;
+
 use insta::assert_snapshot;
 use ratatui::buffer::Buffer;
 use speck::app::Msg;
@@ -15,7 +17,10 @@ const DRAFTED: &[usize] = &[3, 4, 2, 4, 0, 3];
 #[track_caller]
 fn pictures(name: &str, state: impl Fn((u16, u16)) -> User) {
     for size in SIZES {
-        assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), state(size).picture());
+        assert_snapshot!(
+            format!("{name}_{}x{}", size.0, size.1),
+            state(size).picture()
+        );
     }
 }
 
@@ -71,7 +76,10 @@ fn empty() {
 fn prefill() {
     pictures("prefill", |size| {
         let mut user = asked(size);
-        user.hear(Event::Prefill { done: 120, total: 412 });
+        user.hear(Event::Prefill {
+            done: 120,
+            total: 412,
+        });
         user
     });
 }
@@ -104,7 +112,10 @@ fn slower_than_plain() {
 fn scrolled_up_in_a_long_answer() {
     pictures("scrolled", |size| {
         let mut user = asked(size);
-        let paragraphs = |from: usize| (from..from + 20).map(|i| format!("{i}. A line of a long answer.\n")).collect::<String>();
+        let paragraphs = |from: usize| {
+            let lines = (from..from + 20).map(|i| format!("{i}. A line of a long answer.\n"));
+            lines.collect::<Vec<_>>().concat()
+        };
         user.stream(&paragraphs(1), "draft", DRAFTED);
         user.keys("<PgUp>");
         user.stream(&paragraphs(21), "draft", DRAFTED);
@@ -194,7 +205,9 @@ fn about_to_quit_without_a_panel() {
 fn notes_of_the_engine() {
     pictures("notes", |size| {
         let mut user = User::new(size);
-        let Event::Ready(mut ready) = ready() else { unreachable!() };
+        let Event::Ready(mut ready) = ready() else {
+            unreachable!()
+        };
         ready.notes = vec!["`draft` cannot run: the draft model's vocabulary differs from the target's at id 4711.".to_owned()];
         user.hear(Event::Ready(ready));
         user
@@ -208,14 +221,15 @@ fn styles(buffer: &Buffer) -> String {
         let mut runs: Vec<(String, String)> = Vec::new();
         for x in 0..buffer.area.width {
             let cell = &buffer[(x, y)];
-            let style = format!("{:?} on {:?} {:?}", cell.fg, cell.bg, cell.modifier).replace("NONE", "-");
+            let style =
+                format!("{:?} on {:?} {:?}", cell.fg, cell.bg, cell.modifier).replace("NONE", "-");
             match runs.last_mut() {
                 Some((last, text)) if *last == style => text.push_str(cell.symbol()),
                 _ => runs.push((style, cell.symbol().to_owned())),
             }
         }
         for (style, text) in runs.iter().filter(|(_, text)| !text.trim().is_empty()) {
-            out.push_str(&format!("{y:>2}  {:<44} {}\n", style, text.trim_end()));
+            writeln!(out, "{y:>2}  {style:<44} {}", text.trim_end()).unwrap();
         }
     }
     out
@@ -232,16 +246,23 @@ fn themes() {
         let mut user = streaming((100, 30));
         user.keys("/show tokens<Enter><S-Tab>");
         let theme = Theme::load(name, depth).unwrap();
-        assert_snapshot!(format!("theme_{name}_{depth:?}"), styles(&user.buffer(&theme).0));
+        assert_snapshot!(
+            format!("theme_{name}_{depth:?}"),
+            styles(&user.buffer(&theme).0)
+        );
     }
 }
 
 #[test]
 fn a_resize_keeps_the_place() {
     let mut user = streaming((120, 12));
-    user.keys("<PgUp><PgUp>");
-    let first = user.picture().lines().next().unwrap()[..30].to_owned();
-    user.size = (70, 12);
-    user.update(Msg::Resize(70, 12));
-    assert_eq!(user.picture().lines().next().unwrap()[..30], first);
+    user.keys("<S-Up>");
+    let first = |user: &User| user.picture().lines().next().unwrap()[..12].to_owned();
+    let before = first(&user);
+    assert_eq!(before, "   ```python");
+    for width in [70, 33, 200] {
+        user.size = (width, 12);
+        user.update(Msg::Resize(width, 12));
+        assert_eq!(first(&user), before);
+    }
 }

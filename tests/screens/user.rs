@@ -10,7 +10,8 @@ use ratatui::layout::Position;
 use speck::app::{App, AppSettings, Effect, Msg};
 use speck::cancel::Cancel;
 use speck::engine::protocol::{
-    Baseline, Command, Event, Failure, Fetch, FinishReason, Finished, Loading, Piece, Ready, Round, StrategyInfo,
+    Baseline, Command, Event, Failure, Fetch, FinishReason, Finished, Loading, Piece, Ready, Round,
+    StrategyInfo,
 };
 use speck::ui::{ColorDepth, Theme, draw};
 
@@ -30,15 +31,30 @@ impl User {
     /// At a terminal of this size, with a program that has just started.
     pub fn new(size: (u16, u16)) -> Self {
         let now = Instant::now();
-        let app = App::new(AppSettings { size, ..AppSettings::default() }, now);
-        Self { app, now, size, effects: Vec::new(), cancels: Vec::new() }
+        let app = App::new(
+            AppSettings {
+                size,
+                ..AppSettings::default()
+            },
+            now,
+        );
+        Self {
+            app,
+            now,
+            size,
+            effects: Vec::new(),
+            cancels: Vec::new(),
+        }
     }
 
     /// With models loaded and plain decoding measured.
     pub fn ready(size: (u16, u16)) -> Self {
         let mut user = Self::new(size);
         user.hear(ready());
-        user.hear(Event::Baseline(Baseline { per_token: Duration::from_micros(40_650), context: 32 }));
+        user.hear(Event::Baseline(Baseline {
+            per_token: Duration::from_micros(40_650),
+            context: 32,
+        }));
         user.wait(47_000);
         user
     }
@@ -68,15 +84,12 @@ impl User {
         let mut rest = keys;
         while let Some(c) = rest.chars().next() {
             let named = rest.strip_prefix('<').and_then(|rest| rest.split_once('>'));
-            let (code, modifiers) = match named {
-                Some((name, after)) => {
-                    rest = after;
-                    key(name)
-                }
-                None => {
-                    rest = &rest[c.len_utf8()..];
-                    (KeyCode::Char(c), KeyModifiers::NONE)
-                }
+            let (code, modifiers) = if let Some((name, after)) = named {
+                rest = after;
+                key(name)
+            } else {
+                rest = &rest[c.len_utf8()..];
+                (KeyCode::Char(c), KeyModifiers::NONE)
             };
             self.update(Msg::Key(KeyEvent::new(code, modifiers)));
         }
@@ -88,7 +101,10 @@ impl User {
         while let Some(at) = self.app.wake_at().filter(|at| *at <= end) {
             self.now = self.now.max(at);
             self.update(Msg::Tick);
-            assert!(self.app.wake_at() > Some(at) || self.app.wake_at().is_none(), "woken for nothing");
+            assert!(
+                self.app.wake_at() > Some(at) || self.app.wake_at().is_none(),
+                "woken for nothing"
+            );
         }
         self.now = end;
     }
@@ -104,7 +120,10 @@ impl User {
                 .by_ref()
                 .take(n_accepted + 1)
                 .enumerate()
-                .map(|(i, text)| Piece { text: text.to_owned(), drafted: i < n_accepted })
+                .map(|(i, text)| Piece {
+                    text: text.to_owned(),
+                    drafted: i < n_accepted,
+                })
                 .collect();
             used += pieces.len();
             let n_drafted = if strategy == "plain" { 0 } else { 4 };
@@ -138,10 +157,15 @@ impl User {
     /// What is on the screen.
     pub fn buffer(&self, theme: &Theme) -> (Buffer, Option<Position>) {
         let mut terminal = Terminal::new(TestBackend::new(self.size.0, self.size.1)).unwrap();
-        let frame = terminal.draw(|frame| draw(&self.app, theme, frame)).unwrap();
+        let frame = terminal
+            .draw(|frame| draw(&self.app, theme, frame))
+            .unwrap();
         let buffer = frame.buffer.clone();
         let visible = terminal.backend().cursor_visible();
-        (buffer, visible.then(|| terminal.backend().cursor_position()))
+        (
+            buffer,
+            visible.then(|| terminal.backend().cursor_position()),
+        )
     }
 
     /// The screen as text, with `▏` where the cursor stands.
@@ -155,7 +179,11 @@ impl User {
             while x < buffer.area.width {
                 let symbol = buffer[(x, y)].symbol();
                 let at_cursor = cursor == Some(Position { x, y });
-                line.push_str(if at_cursor && symbol == " " { "▏" } else { symbol });
+                line.push_str(if at_cursor && symbol == " " {
+                    "▏"
+                } else {
+                    symbol
+                });
                 x += symbol.cell_width().max(1);
             }
             picture.push_str(line.trim_end());
@@ -207,13 +235,25 @@ pub fn ready() -> Event {
 
 pub fn fetch(done: u64, total: Option<u64>) -> Event {
     let what = "SmolLM2-135M-Instruct.Q4_1.gguf".to_owned();
-    Event::Fetch(Fetch { what, how: "hub".to_owned(), done, total })
+    Event::Fetch(Fetch {
+        what,
+        how: "hub".to_owned(),
+        done,
+        total,
+    })
 }
 
 pub fn loading(done: u64) -> Event {
-    Event::Loading(Loading { what: "SmolLM2-135M-Instruct".to_owned(), done, total: 98_362_432 })
+    Event::Loading(Loading {
+        what: "SmolLM2-135M-Instruct".to_owned(),
+        done,
+        total: 98_362_432,
+    })
 }
 
 pub fn failure(message: &str, fatal: bool) -> Event {
-    Event::Failed(Failure { message: message.to_owned(), fatal })
+    Event::Failed(Failure {
+        message: message.to_owned(),
+        fatal,
+    })
 }
