@@ -13,15 +13,12 @@ mod tests;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::cancel::{Cancel, Cancelled};
 use crate::model::load::{self, LoadSettings, Loaded, Progress};
 use crate::strategy::LookupRule;
-use protocol::{Command, Event, Failure};
-
-/// The name of the engine's thread. A panic on it becomes an event, so hooks need not report it.
-pub const THREAD_NAME: &str = "engine";
+use protocol::{Command, Event, Failure, Handle, THREAD_NAME};
 
 /// How to answer.
 #[derive(Clone, Debug)]
@@ -36,17 +33,6 @@ pub struct Settings {
     pub max_tokens: usize,
     /// The system prompt, if not the template's own.
     pub system: Option<String>,
-}
-
-/// A running engine. Dropping `commands` ends it once it has read them; `quit` stops a load or a
-/// download.
-pub struct Handle {
-    /// To the engine.
-    pub commands: mpsc::Sender<Command>,
-    /// From the engine. Closed when it has ended.
-    pub events: UnboundedReceiver<Event>,
-    /// Stops loading.
-    pub quit: Cancel,
 }
 
 /// Starts an engine that loads the models `load` names.

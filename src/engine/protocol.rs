@@ -2,10 +2,27 @@
 //!
 //! The screen, the line renderer and the JSON output are all built from [`Event`]s alone.
 
+use std::sync::mpsc;
 use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::cancel::Cancel;
 pub use crate::model::progress::{Fetch, Loading};
+
+/// The name of the engine's thread. A panic on it becomes an event, so hooks need not report it.
+pub const THREAD_NAME: &str = "engine";
+
+/// A front end's end of the line to a running engine. Dropping `commands` ends it once it has read
+/// them; `quit` stops a load or a download.
+pub struct Handle {
+    /// To the engine.
+    pub commands: mpsc::Sender<Command>,
+    /// From the engine. Closed when it has ended.
+    pub events: UnboundedReceiver<Event>,
+    /// Stops loading.
+    pub quit: Cancel,
+}
 
 /// What a front end asks of the engine.
 ///

@@ -22,7 +22,7 @@ use crossterm::terminal::{
     enable_raw_mode,
 };
 
-use crate::engine;
+use crate::engine::protocol::THREAD_NAME;
 
 use super::divert;
 use super::frame::unbuffered_stdout;
@@ -138,7 +138,7 @@ pub fn install_panic_hook() {
         if thread.id() == main {
             restore();
         }
-        if thread.name() != Some(engine::THREAD_NAME) && !ENTERED.load(Ordering::SeqCst) {
+        if thread.name() != Some(THREAD_NAME) && !ENTERED.load(Ordering::SeqCst) {
             tell(info);
         }
     }));

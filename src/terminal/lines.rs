@@ -13,8 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::cancel::Cancel;
-use crate::engine::Handle;
-use crate::engine::protocol::{Command, Event, Ready};
+use crate::engine::protocol::{Command, Event, Handle, Ready};
 
 use super::exit::Exit;
 use super::stdout;

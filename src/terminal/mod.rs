@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::engine::Handle;
+use crate::engine::protocol::Handle;
 
 pub use exit::Exit;
 pub use run::run;

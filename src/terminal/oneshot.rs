@@ -8,8 +8,7 @@ use tokio::select;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cancel::Cancel;
-use crate::engine::Handle;
-use crate::engine::protocol::{Command, Event, FinishReason};
+use crate::engine::protocol::{Command, Event, FinishReason, Handle};
 use crate::stats::Stats;
 
 use super::exit::Exit;

@@ -18,8 +18,7 @@ use tokio::select;
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::app::{App, AppSettings, Effect, Msg};
-use crate::engine::Handle;
-use crate::engine::protocol::{Baseline, Event};
+use crate::engine::protocol::{Baseline, Event, Handle};
 use crate::stats::Totals;
 use crate::ui::{self, Theme};
 

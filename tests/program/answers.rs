@@ -1,0 +1,184 @@
+//! One answer, JSON Lines, several turns from a pipe, and failures.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::{ANSWER, chat, check, check_error, speck};
+
+#[test]
+fn an_answer_is_all_there_is_on_standard_output() {
+    assert_eq!(
+        check(&mut chat(&["hello there"]), "", 0),
+        (ANSWER.into(), String::new())
+    );
+    assert_eq!(
+        check(&mut chat(&[]), "hello there\n", 0),
+        (ANSWER.into(), String::new())
+    );
+}
+
+#[test]
+fn a_question_and_a_text_are_joined_by_a_blank_line() {
+    let (out, _) = check(&mut chat(&["Summarise:"]), "some text\n", 0);
+    assert!(
+        out.starts_with("You wrote:\n\nSummarise:\n\nsome text\n\n"),
+        "{out}"
+    );
+}
+
+#[test]
+fn every_strategy_writes_the_same() {
+    for strategy in ["plain", "draft", "lookup"] {
+        let (out, _) = check(&mut chat(&["--strategy", strategy, "hello there"]), "", 0);
+        assert_eq!(out, ANSWER, "{strategy}");
+    }
+}
+
+#[test]
+fn what_goes_to_a_pipe_is_raw() {
+    let (out, _) = check(&mut chat(&["a\x1b[2Jb"]), "", 0);
+    assert!(out.contains("a\x1b[2Jb"), "{out:?}");
+}
+
+#[test]
+fn the_token_limit_ends_an_answer() {
+    let (out, _) = check(&mut chat(&["--max-tokens", "3", "hello there"]), "", 0);
+    assert!(
+        ANSWER.starts_with(out.trim_end()) && out.len() < 20,
+        "{out:?}"
+    );
+}
+
+fn json_lines(out: &str) -> Vec<Value> {
+    out.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn json_lines_add_up() {
+    let (out, err) = check(
+        &mut chat(&["--json", "--strategy", "draft", "hello there"]),
+        "",
+        0,
+    );
+    assert_eq!(err, "");
+    let lines = json_lines(&out);
+    let of_type = |kind: &str| {
+        lines
+            .iter()
+            .filter(|line| line["type"] == kind)
+            .collect::<Vec<_>>()
+    };
+    let text: String = of_type("delta")
+        .iter()
+        .map(|line| line["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(text, ANSWER.trim_end());
+    let [ready] = of_type("ready")[..] else {
+        panic!("one ready")
+    };
+    assert_eq!(
+        ready["strategies"],
+        serde_json::json!(["plain", "draft", "lookup"])
+    );
+    let [done] = of_type("done")[..] else {
+        panic!("one done")
+    };
+    assert_eq!(lines.last(), Some(done));
+    assert_eq!(done["reason"], "end_of_turn");
+    let passes = of_type("pass");
+    let sum = |key: &str| {
+        passes
+            .iter()
+            .map(|pass| pass[key].as_f64().unwrap())
+            .sum::<f64>()
+    };
+    let close =
+        |a: f64, key: &str| assert!((a - done[key].as_f64().unwrap()).abs() < 1e-6, "{key}");
+    close(passes.len() as f64, "passes");
+    close(sum("emitted"), "tokens");
+    close(sum("emitted") / passes.len() as f64, "tokens_per_pass");
+    close(sum("accepted") / sum("verified"), "acceptance");
+    close(sum("draft_ms"), "draft_ms");
+    close(sum("verify_ms"), "verify_ms");
+    assert!(
+        sum("accepted") > 0.0,
+        "the scripted draft is right most of the time"
+    );
+    assert!(done["tok_s"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn failures_are_told_and_have_code_1() {
+    check_error(
+        &mut chat(&["please fail"]),
+        "",
+        1,
+        &["speck: ", "told to fail"],
+    );
+    check_error(
+        &mut chat(&["please panic"]),
+        "",
+        1,
+        &["speck: ", "a bug in speck"],
+    );
+    let long = "word ".repeat(3000);
+    check_error(
+        &mut chat(&["--context", "256"]),
+        &long,
+        1,
+        &["the context holds 256"],
+    );
+    check_error(
+        &mut speck(&["chat", "--target", "./no/such.gguf", "Hi"]),
+        "",
+        1,
+        &["no/such.gguf"],
+    );
+    let (out, _) = check(&mut chat(&["--json", "please fail"]), "", 1);
+    let last = json_lines(&out).pop().unwrap();
+    assert_eq!(last["type"], "error");
+    assert!(last["message"].as_str().unwrap().contains("told to fail"));
+}
+
+#[test]
+fn without_a_question_there_is_no_answer() {
+    for input in ["", "\n \n"] {
+        check_error(&mut chat(&[]), input, 2, &["no question"]);
+        check_error(&mut chat(&["--json"]), input, 2, &["no question"]);
+    }
+    let closed = format!(
+        "exec {} chat --target scripted <&-",
+        env!("CARGO_BIN_EXE_speck")
+    );
+    let output = Command::new("sh")
+        .args(["-c", &closed])
+        .env("HOME", "/nonexistent")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn a_pipe_holds_several_turns_in_line_mode() {
+    let (out, err) = check(
+        &mut chat(&["--no-tui"]),
+        "one\n/mode lookup\n\ntwo\n/quit\nthree\n",
+        0,
+    );
+    assert!(
+        out.contains("one") && out.contains("two") && !out.contains("three"),
+        "{out}"
+    );
+    assert!(err.contains("lookup drafts"), "{err}");
+    let (_, err) = check(&mut chat(&["--no-tui"]), "please fail\nnext", 1);
+    assert!(err.contains("told to fail"), "{err}");
+    let (_, err) = check(&mut chat(&["--no-tui"]), "/nonsense\n/mode nope\n", 0);
+    assert!(
+        err.contains("/nonsense") && err.contains("no strategy nope"),
+        "{err}"
+    );
+    check(&mut chat(&["--no-tui"]), "", 0);
+}

@@ -1,0 +1,156 @@
+//! Flags, the configuration file, and help.
+
+use std::fs;
+
+use crate::{ANSWER, chat, check, check_error, speck};
+
+#[test]
+fn wrong_flags_are_refused_with_what_is_right() {
+    check_error(
+        &mut chat(&["--theme", "nope", "Hi"]),
+        "",
+        2,
+        &["--theme", "`nope`", "terminal"],
+    );
+    check_error(
+        &mut chat(&["--strategy", "magic", "Hi"]),
+        "",
+        2,
+        &["magic", "plain, draft, lookup"],
+    );
+    check_error(
+        &mut chat(&["--draft-length", "17", "Hi"]),
+        "",
+        2,
+        &["17", "1..=16"],
+    );
+    check_error(
+        &mut speck(&["chat", "--target", "", "Hi"]),
+        "",
+        2,
+        &["--target"],
+    );
+    check_error(
+        &mut speck(&["chat", "--no-such-flag"]),
+        "",
+        2,
+        &["--no-such-flag"],
+    );
+    check_error(
+        &mut speck(&["no-such-command"]),
+        "",
+        2,
+        &["no-such-command"],
+    );
+}
+
+/// A folder with the configuration `config`, for `XDG_CONFIG_HOME`.
+fn configured(config: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("speck")).unwrap();
+    fs::write(folder.path().join("speck/config.toml"), config).unwrap();
+    folder
+}
+
+#[test]
+fn the_configuration_is_used_and_its_errors_have_a_place() {
+    let check_config = |config: &str, parts: &[&str]| {
+        let folder = configured(config);
+        let environment = ("XDG_CONFIG_HOME", folder.path());
+        check_error(
+            chat(&["Hi"]).env(environment.0, environment.1),
+            "",
+            2,
+            parts,
+        );
+        let mut check_it = speck(&["config", "check"]);
+        check_error(check_it.env(environment.0, environment.1), "", 2, parts);
+    };
+    check_config(
+        "[decoding]\nstratgy = \"plain\"",
+        &["config.toml, line 2", "`stratgy`", "`strategy`"],
+    );
+    check_config(
+        "[decoding]\nstrategy = \"magic\"",
+        &[
+            "config.toml, line 2",
+            "decoding.strategy",
+            "magic",
+            "plain, draft, lookup",
+        ],
+    );
+    check_config(
+        "[screen]\n\ntheme = \"nope\"",
+        &["config.toml, line 3", "screen.theme", "`nope`", "terminal"],
+    );
+    check_config(
+        "[model]\ndraft = \"no such thing\"",
+        &["config.toml, line 2", "model.draft"],
+    );
+    check_config("[decoding", &["config.toml, line 1"]);
+
+    let folder = configured("[model]\ntarget = \"scripted\"\n[decoding]\nmax_tokens = 3");
+    let (out, _) = check(
+        speck(&["chat", "hello there"]).env("XDG_CONFIG_HOME", folder.path()),
+        "",
+        0,
+    );
+    assert!(out.len() < 20, "{out}");
+    let mut flag = speck(&["chat", "--max-tokens", "1000", "hello there"]);
+    let (out, _) = check(flag.env("XDG_CONFIG_HOME", folder.path()), "", 0);
+    assert_eq!(out, ANSWER);
+}
+
+#[test]
+fn a_configuration_that_is_named_must_be_there() {
+    check_error(
+        chat(&["Hi"]).env("SPECK_CONFIG", "/no/such.toml"),
+        "",
+        2,
+        &["/no/such.toml"],
+    );
+    check_error(
+        chat(&["Hi"]).env("SPECK_CONFIG", "/"),
+        "",
+        2,
+        &["cannot read"],
+    );
+}
+
+#[test]
+fn config_commands_agree_with_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| check(speck(args).env("XDG_CONFIG_HOME", folder.path()), "", 0).0;
+    let path = run(&["config", "path"]);
+    let path = std::path::Path::new(path.trim_end());
+    assert_eq!(path, folder.path().join("speck/config.toml"));
+    assert!(run(&["config", "check"]).contains("no configuration file"));
+    let shown = run(&["config", "show"]);
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    fs::write(path, run(&["config", "default"])).unwrap();
+    assert!(run(&["config", "check"]).contains("is right"));
+    assert_eq!(
+        run(&["config", "show"]),
+        shown,
+        "the documented default is the default"
+    );
+}
+
+#[test]
+fn help_and_version_are_there() {
+    let (help, _) = check(&mut speck(&[]), "", 0);
+    for command in [
+        "chat",
+        "models",
+        "config",
+        "tokenize",
+        "template",
+        "Exit codes",
+    ] {
+        assert!(help.contains(command), "{help}");
+    }
+    let (version, _) = check(&mut speck(&["--version"]), "", 0);
+    assert_eq!(version, format!("speck {}\n", env!("CARGO_PKG_VERSION")));
+    let (chat_help, _) = check(&mut speck(&["chat", "--help"]), "", 0);
+    assert!(chat_help.contains("Examples:") && chat_help.contains("decoding.strategy"));
+}
