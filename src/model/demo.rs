@@ -19,7 +19,7 @@ const CONTEXT: usize = 4096;
 const TARGET_PASS: Duration = Duration::from_millis(24);
 const DRAFT_PASS: Duration = Duration::from_millis(2);
 const TEMPLATE: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n\
-    {{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n";
+    {{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant{{ '\n' }}";
 
 /// The pair, its tokenizer (that of the built-in draft) and its template.
 pub(super) fn load(context: usize) -> Result<Loaded> {

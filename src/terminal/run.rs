@@ -14,6 +14,7 @@ use anyhow::Context;
 use crossterm::event::{Event as Input, EventStream};
 use futures_util::StreamExt;
 use ratatui::Terminal;
+use ratatui::layout::Size;
 use tokio::select;
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
@@ -88,6 +89,7 @@ struct Screen<'a> {
     input: EventStream,
     esc: EscGuard,
     signals: Signals,
+    size: Size,
     frame: Duration,
     drawn: Option<Instant>,
     changed: bool,
@@ -121,6 +123,7 @@ impl<'a> Screen<'a> {
             input: EventStream::new(),
             esc: EscGuard::new(if remote { HOLD_REMOTE } else { HOLD_LOCAL }),
             signals,
+            size,
             frame: if remote { FRAME_REMOTE } else { FRAME },
             drawn: None,
             changed: true,
@@ -167,8 +170,10 @@ impl<'a> Screen<'a> {
             let msg = match event {
                 Input::Key(key) => Msg::Key(key),
                 Input::Paste(text) => Msg::Paste(text),
-                Input::Resize(columns, rows) => Msg::Resize(columns, rows),
-                Input::FocusGained | Input::FocusLost | Input::Mouse(_) => continue,
+                // The size comes with SIGWINCH and is read before each frame.
+                Input::Resize(..) | Input::FocusGained | Input::FocusLost | Input::Mouse(_) => {
+                    continue;
+                }
             };
             if let Some(exit) = self.update(msg)? {
                 return Ok(Some(exit));
@@ -206,7 +211,7 @@ impl<'a> Screen<'a> {
                 // An engine that has ended has said so in its events.
                 Effect::Engine(command) => drop(self.engine.commands.send(command)),
                 Effect::Quit => return Ok(Some(Exit::Done)),
-                Effect::ClearScreen => self.terminal.clear()?,
+                Effect::ClearScreen => self.redraw()?,
                 Effect::Suspend if signals::can_stop() => signals::ask_job_to_stop()?,
                 Effect::Suspend => {}
             }
@@ -229,20 +234,36 @@ impl<'a> Screen<'a> {
             Signal::Continue => {
                 self.guard.enter_again()?;
                 self.terminal.backend_mut().forget();
-                self.terminal.clear()?;
-                let size = self.terminal.size()?;
-                self.update(Msg::Resize(size.width, size.height))
+                self.redraw()?;
+                Ok(None)
+            }
+            // Also when the size is the old one again: what stood there may be lost.
+            Signal::Resize => {
+                self.redraw()?;
+                Ok(None)
             }
         }
     }
 
+    /// Draws everything anew at the next deadline.
+    fn redraw(&mut self) -> io::Result<()> {
+        self.changed = true;
+        self.terminal.clear()
+    }
+
     fn draw(&mut self) -> io::Result<()> {
-        self.changed = false;
-        self.drawn = Some(Instant::now());
         if self.guard.is_entered() {
+            // Frame and app must agree on the size.
+            let size = self.terminal.size()?;
+            if size != self.size {
+                self.size = size;
+                self.update(Msg::Resize(size.width, size.height))?;
+            }
             self.terminal
                 .draw(|frame| ui::draw(&self.app, self.theme, frame))?;
         }
+        self.changed = false;
+        self.drawn = Some(Instant::now());
         Ok(())
     }
 }

@@ -29,6 +29,8 @@ pub enum Signal {
     Stop,
     /// SIGCONT.
     Continue,
+    /// SIGWINCH. Listened to here because crossterm loses it when a key comes at the same moment.
+    Resize,
 }
 
 /// Listens for all of them.
@@ -38,6 +40,7 @@ pub struct Signals {
     hang_up: unix::Signal,
     stop: unix::Signal,
     resume: unix::Signal,
+    resize: unix::Signal,
 }
 
 impl Signals {
@@ -50,6 +53,7 @@ impl Signals {
             hang_up: on(Raw::HUP)?,
             stop: on(Raw::TSTP)?,
             resume: on(Raw::CONT)?,
+            resize: on(Raw::WINCH)?,
         })
     }
 
@@ -62,6 +66,7 @@ impl Signals {
             _ = self.interrupt.recv() => Signal::Interrupt,
             _ = self.resume.recv() => Signal::Continue,
             _ = self.stop.recv() => Signal::Stop,
+            _ = self.resize.recv() => Signal::Resize,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! time that they hope is enough.
 
 use std::io::{Read, Write};
+use std::num::NonZeroU16;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
@@ -59,7 +60,7 @@ impl Pty {
         let modes_before = modes(&*pair.master);
         let child = pair.slave.spawn_command(command).unwrap();
         let keyboard = pair.master.take_writer().unwrap();
-        let parser = Parser::new(30, 100, 1000);
+        let parser = Parser::new(whole(30), whole(100), 1000);
         let seen = Arc::new((
             Mutex::new(Seen {
                 parser,
@@ -143,7 +144,7 @@ impl Pty {
             .unwrap()
             .parser
             .screen_mut()
-            .set_size(rows, columns);
+            .set_size(whole(rows), whole(columns));
         self.master
             .as_ref()
             .unwrap()
@@ -234,6 +235,10 @@ fn size(cols: u16, rows: u16) -> PtySize {
         cols,
         ..PtySize::default()
     }
+}
+
+fn whole(n: u16) -> NonZeroU16 {
+    NonZeroU16::new(n).expect("a terminal has rows and columns")
 }
 
 /// The line discipline's modes, as text to compare.
