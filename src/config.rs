@@ -263,13 +263,13 @@ fn read(path: &Path) -> Result<String, String> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        format!("line {} is not UTF-8 text", line_of(valid))
+        format!("line {} is not UTF-8 text", line_of(&String::from_utf8_lossy(valid)))
     })
 }
 
 /// The number of the line after `before`, from 1.
-fn line_of(before: &[u8]) -> usize {
-    1 + before.iter().filter(|&&byte| byte == b'\n').count()
+fn line_of(before: &str) -> usize {
+    1 + before.matches('\n').count()
 }
 
 /// `FILE, line N: WHAT`, and the line itself.
@@ -277,7 +277,7 @@ fn located(path: &Path, text: &str, span: Option<Range<usize>>, what: &str) -> S
     let Some(before) = span.and_then(|span| text.get(..span.start)) else {
         return format!("{}: {what}", path.display());
     };
-    let number = line_of(before.as_bytes());
+    let number = line_of(before);
     let line = text.lines().nth(number - 1).unwrap_or_default().trim();
     format!(
         "{}, line {number}: {what}\n  {number} | {line}",

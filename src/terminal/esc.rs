@@ -66,16 +66,13 @@ impl EscGuard {
             return certain;
         };
         if let Some(paste) = &mut held.paste {
-            match typed(&event) {
-                Some(character) => {
-                    paste.push(character);
-                    held.until = now + self.hold;
-                    self.held = Some(held);
-                }
-                None => {
-                    certain.extend(held.release());
-                    certain.extend(self.push(event, now));
-                }
+            if let Some(character) = typed(&event) {
+                paste.push(character);
+                held.until = now + self.hold;
+                self.held = Some(held);
+            } else {
+                certain.extend(held.release());
+                certain.extend(self.push(event, now));
             }
             return certain;
         }

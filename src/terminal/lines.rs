@@ -45,13 +45,10 @@ pub fn chat(handle: Handle) -> anyhow::Result<Exit> {
                     chat.event(&event.context("the engine ended")?)?;
                     None
                 }
-                line = lines.recv(), if listening => match line {
-                    Some(line) => chat.line(line?.trim())?,
-                    None => {
-                        chat.input_ended = true;
-                        None
-                    }
-                },
+                line = lines.recv(), if listening => {
+                    chat.input_ended = line.is_none();
+                    chat.line(line.transpose()?.unwrap_or_default().trim())?
+                }
                 _ = interrupt.recv() => chat.interrupt()?,
             };
             if let Some(exit) = exit.or_else(|| chat.end()) {
@@ -145,7 +142,7 @@ impl Chat {
                 tell("the conversation is forgotten");
             }
             (command, _) if command.starts_with('/') => {
-                tell(&format!("no command {command}; /help lists them"))
+                tell(&format!("no command {command}; /help lists them"));
             }
             _ => {
                 let cancel = Cancel::new();

@@ -191,7 +191,7 @@ impl<'a> Screen<'a> {
             Event::Round(round) => self.session.totals.add(round),
             Event::Baseline(baseline) => self.session.baseline = Some(*baseline),
             Event::Failed(failure) if failure.fatal => {
-                self.session.fatal = Some(failure.message.clone())
+                self.session.fatal = Some(failure.message.clone());
             }
             Event::Failed(_)
             | Event::Fetch(_)

@@ -54,7 +54,7 @@ impl TextOut {
                 match finished.reason {
                     FinishReason::EndOfTurn | FinishReason::Stopped => {}
                     FinishReason::MaxTokens => {
-                        self.note("the token limit is reached (--max-tokens)")
+                        self.note("the token limit is reached (--max-tokens)");
                     }
                     FinishReason::ContextFull => self.note("the context is full"),
                 }
