@@ -241,6 +241,7 @@ fn themes() {
         ("terminal", ColorDepth::Ansi16),
         ("dark", ColorDepth::Rgb),
         ("dark", ColorDepth::Ansi16),
+        ("terminal", ColorDepth::None),
         ("dark", ColorDepth::None),
     ] {
         let mut user = streaming((100, 30));
