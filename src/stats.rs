@@ -256,7 +256,8 @@ mod tests {
         assert_eq!(totals.acceptance(), Some(0.75));
         assert_eq!(totals.draft_ms(), Some(5.0));
         assert_eq!(totals.verify_ms(), Some(25.0));
-        assert_eq!(totals.share(totals.draft_time), Some(1.0 / 6.0));
+        let share = totals.share(totals.draft_time).unwrap();
+        assert!((share - 1.0 / 6.0).abs() < 1e-9, "{share}");
     }
 
     #[test]

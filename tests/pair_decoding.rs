@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use speck::cancel::Cancel;
-use speck::decoding::{Decoder, argmax};
+use speck::decoding::Decoder;
 use speck::model::chat_template::{Message, Role};
 use speck::model::device::DeviceChoice;
 use speck::model::load::{DraftChoice, LoadSettings, Loaded, load};
 use speck::model::registry::Reference;
-use speck::model::{Model as _, Token};
+use speck::model::{Token, argmax};
 use speck::strategy::{self, LookupRule, Parts};
 
 const GREEDY: &str = include_str!("cases/greedy.json");

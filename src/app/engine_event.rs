@@ -1,6 +1,6 @@
 //! What the engine says → state.
 
-use crate::app::transcript::{AnswerState, Kind, Summary};
+use crate::app::block::{AnswerState, Kind, Summary};
 use crate::app::{App, Fetching, Phase};
 use crate::clean::clean;
 use crate::engine::protocol::{Baseline, Event, Failure, Fetch, Finished, Loading, Ready, Round};

@@ -4,6 +4,7 @@
 //! here reads a clock, a terminal or a channel, so every behaviour is a test by data.
 //! **Text from outside is cleaned when it comes in**; what is sent to the engine stays as typed.
 
+pub mod block;
 pub mod geometry;
 pub mod help;
 pub mod input;

@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use crossterm::event::{KeyCode, KeyEventKind};
 
+use crate::app::block::{Answer, AnswerState, Kind};
 use crate::app::geometry::PanelArea;
 use crate::app::help;
 use crate::app::input::Edit;
 use crate::app::keymap::{Action, action};
 use crate::app::scroll::Scroll;
 use crate::app::slash::{self, Slash};
-use crate::app::transcript::{Answer, AnswerState, Kind};
 use crate::app::{App, Asked, Effect, Msg, Phase, QUIT_WITHIN, Shown};
 use crate::cancel::Cancel;
 use crate::engine::protocol::Command;

@@ -85,7 +85,8 @@ fn wrap_line(line: &str, base: usize, width: usize, how: Break, out: &mut Vec<Wr
         }
         after_break = blank || wide;
         let hangs = blank && how == Break::Words;
-        if column + grapheme_columns > width && at > start && !hangs {
+        // Twice, where the part after a break does not fit behind the indentation.
+        while column + grapheme_columns > width && at > start && !hangs {
             let (break_at, break_column) = match (how, opportunity) {
                 (Break::Words, Some(place)) => place,
                 (Break::Words, None) | (Break::Anywhere, _) => (at, column),
@@ -179,6 +180,7 @@ mod tests {
             Break::Words,
             &["12. one ", "    two ", "    three"],
         );
+        check("- -eeae", 4, Break::Words, &["- ", "  -e", "  ea", "  e"]);
         check(
             "  deep text here",
             11,

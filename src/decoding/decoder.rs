@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 
-use super::{argmax, verify};
+use super::verify;
 use crate::cancel::Cancel;
-use crate::model::{Model, PassError, Token};
+use crate::model::{Model, PassError, Token, argmax};
 use crate::strategy::{Strategy, common_prefix};
 
 /// A target, the tokens committed so far, and the strategies that draft for it.
@@ -224,3 +224,6 @@ impl Decoder {
         Ok(Some(started.elapsed()))
     }
 }
+
+#[cfg(test)]
+mod tests;

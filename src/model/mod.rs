@@ -29,6 +29,10 @@ mod gguf_writer;
 
 use crate::cancel::{Cancel, Cancelled};
 
+mod logits;
+
+pub use logits::{Logits, argmax};
+
 /// A token id of a model's vocabulary.
 pub type Token = u32;
 
@@ -78,32 +82,4 @@ pub trait Model: Send {
     /// Appends `tokens` in one pass and returns one row of logits for each: row `i` is for the token
     /// after `tokens[i]`.
     fn forward(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Logits, PassError>;
-}
-
-/// Logits of the rows of one pass, row-major `(rows, n_logits)`.
-#[derive(Clone, Debug)]
-pub struct Logits {
-    data: Vec<f32>,
-    n_logits: usize,
-}
-
-impl Logits {
-    /// Takes row-major logits; `data.len()` is a multiple of `n_logits`.
-    pub fn new(data: Vec<f32>, n_logits: usize) -> Self {
-        assert!(
-            n_logits > 0 && data.len().is_multiple_of(n_logits),
-            "whole rows of logits"
-        );
-        Self { data, n_logits }
-    }
-
-    /// Number of rows.
-    pub fn rows(&self) -> usize {
-        self.data.len() / self.n_logits
-    }
-
-    /// The logits of row `index`, one for each id from 0.
-    pub fn row(&self, index: usize) -> &[f32] {
-        &self.data[index * self.n_logits..][..self.n_logits]
-    }
 }

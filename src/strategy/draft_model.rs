@@ -8,8 +8,7 @@ use anyhow::anyhow;
 
 use super::{Strategy, common_prefix};
 use crate::cancel::Cancel;
-use crate::decoding::argmax;
-use crate::model::{Model, PassError, Token};
+use crate::model::{Model, PassError, Token, argmax};
 
 pub(super) const NAME: &str = "draft";
 

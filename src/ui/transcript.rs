@@ -6,8 +6,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::app::App;
+use crate::app::block::{Answer, AnswerState, Block, BodyLine, Kind, LineView, Part, Summary};
 use crate::app::geometry::Geometry;
-use crate::app::transcript::{Answer, AnswerState, Block, BodyLine, Kind, LineView, Part, Summary};
 use crate::app::wrap::TAB_WIDTH;
 use crate::engine::protocol::FinishReason;
 use crate::ui::format::{bar, strategy_glyph, verdict};

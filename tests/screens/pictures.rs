@@ -104,6 +104,9 @@ fn slower_than_plain() {
         let mut user = asked(size);
         user.hear(Event::Strategy("lookup"));
         user.stream(CODE, "lookup", &[0]);
+        user.note = Some("nothing in the context continues the last 3 tokens".to_owned());
+        user.stream("So it is.", "lookup", &[2]);
+        user.wait(250);
         user
     });
 }
@@ -241,6 +244,7 @@ fn themes() {
         ("terminal", ColorDepth::Ansi16),
         ("dark", ColorDepth::Rgb),
         ("dark", ColorDepth::Ansi16),
+        ("terminal", ColorDepth::None),
         ("dark", ColorDepth::None),
     ] {
         let mut user = streaming((100, 30));

@@ -23,6 +23,8 @@ pub struct User {
     pub size: (u16, u16),
     /// What the app asked for, in words.
     pub effects: Vec<String>,
+    /// Why the rounds to come fall back to plain decoding.
+    pub note: Option<String>,
     /// The requests to stop that came with messages.
     pub cancels: Vec<Cancel>,
 }
@@ -43,6 +45,7 @@ impl User {
             now,
             size,
             effects: Vec::new(),
+            note: None,
             cancels: Vec::new(),
         }
     }
@@ -139,7 +142,7 @@ impl User {
                 other_time: Duration::from_micros(400),
                 pieces,
                 context_used: used,
-                note: None,
+                note: self.note.clone(),
             }));
         }
     }

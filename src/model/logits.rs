@@ -1,6 +1,34 @@
-//! From a row of logits to a token.
+//! Logits: what a pass gives, and the greedy choice from a row of them.
 
-use crate::model::Token;
+use super::Token;
+
+/// Logits of the rows of one pass, row-major `(rows, n_logits)`.
+#[derive(Clone, Debug)]
+pub struct Logits {
+    data: Vec<f32>,
+    n_logits: usize,
+}
+
+impl Logits {
+    /// Takes row-major logits; `data.len()` is a multiple of `n_logits`.
+    pub fn new(data: Vec<f32>, n_logits: usize) -> Self {
+        assert!(
+            n_logits > 0 && data.len().is_multiple_of(n_logits),
+            "whole rows of logits"
+        );
+        Self { data, n_logits }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.data.len() / self.n_logits
+    }
+
+    /// The logits of row `index`, one for each id from 0.
+    pub fn row(&self, index: usize) -> &[f32] {
+        &self.data[index * self.n_logits..][..self.n_logits]
+    }
+}
 
 /// The first of the largest logits: greedy decoding. `None` when no logit is a number above minus
 /// infinity, which only a broken model gives.

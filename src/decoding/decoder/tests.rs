@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 
 use super::*;
-use crate::cancel::Cancel;
+use crate::model::Logits;
 use crate::model::scripted::{ScriptedModel, Step};
-use crate::model::{Logits, Model, PassError, Token};
-use crate::strategy::{self, LookupRule, Parts, Strategy};
+use crate::strategy::{self, LookupRule, Parts};
 
 const VOCAB: u64 = 12;
 const END: Token = 0;
@@ -174,7 +173,7 @@ proptest! {
 /// Drafts what it was given, round by round.
 struct Fixed(Vec<Result<Vec<Token>, &'static str>>);
 
-impl Strategy for Fixed {
+impl strategy::Strategy for Fixed {
     fn name(&self) -> &'static str {
         "fixed"
     }
