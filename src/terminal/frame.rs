@@ -12,9 +12,10 @@ use std::os::fd::AsFd;
 use crossterm::QueueableCommand;
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::terminal::{self, BeginSynchronizedUpdate, Clear, EndSynchronizedUpdate};
-use ratatui::backend::{Backend, ClearType, CrosstermBackend, WindowSize};
+use ratatui::backend::{Backend, ClearType, WindowSize};
 use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Size};
+use ratatui_crossterm::CrosstermBackend;
 
 /// The size that is assumed when the terminal does not tell.
 const FALLBACK_SIZE: Size = Size {

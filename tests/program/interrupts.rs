@@ -11,10 +11,10 @@ use crate::{chat, text};
 
 /// A long answer, with its first bytes read.
 fn started(args: &[&str]) -> Child {
-    let words: String = (0..800).map(|i| format!("word{i} ")).collect();
+    let words: Vec<_> = (0..800).map(|i| format!("word{i}")).collect();
     let mut command = chat(args);
     command
-        .arg(words)
+        .arg(words.join(" "))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();

@@ -18,9 +18,10 @@ const CTRL_T: &str = "\x14";
 const CTRL_Z: &str = "\x1a";
 const SHIFT_TAB: &str = "\x1b[Z";
 
-/// Many words: the answer, which repeats them, takes seconds.
-fn long_text() -> String {
-    (0..400).map(|i| format!("word{i} ")).collect()
+/// Many words, `word0` and on: the answer, which repeats them, takes seconds.
+fn words(n: usize) -> String {
+    let words: Vec<_> = (0..n).map(|i| format!("word{i}")).collect();
+    words.join(" ")
 }
 
 fn ready(args: &[&str]) -> Pty {
@@ -33,7 +34,7 @@ fn ready(args: &[&str]) -> Pty {
 fn streaming(args: &[&str]) -> Pty {
     let mut pty = ready(args);
     // Pasted, as a person would.
-    pty.keys(&format!("\x1b[200~{}\x1b[201~", long_text()));
+    pty.keys(&format!("\x1b[200~{}\x1b[201~", words(400)));
     pty.wait_for("word399");
     pty.keys(ENTER);
     pty.wait_for("You wrote:");
@@ -281,10 +282,7 @@ fn the_line_mode_stops_an_answer_and_swaps_the_strategy() {
     pty.wait_for("> ");
     pty.keys("/mode lookup\r");
     pty.wait_for("lookup drafts from the next pass on");
-    pty.keys(&format!(
-        "{}\r",
-        (0..300).map(|i| format!("w{i} ")).collect::<String>()
-    ));
+    pty.keys(&format!("{}\r", words(300)));
     pty.wait_for("You wrote:");
     pty.keys(CTRL_C);
     pty.wait_for("tok/s");

@@ -72,7 +72,7 @@ impl Pty {
         let mut output = pair.master.try_clone_reader().unwrap();
         let (into, stop) = (Arc::clone(&seen), Arc::clone(&let_go));
         let reader = thread::spawn(move || {
-            let mut bytes = [0; 65536];
+            let mut bytes = [0; 4096];
             while let Ok(n @ 1..) = output.read(&mut bytes) {
                 let mut seen = into.0.lock().unwrap();
                 seen.parser.process(&bytes[..n]);
