@@ -119,7 +119,7 @@ mod tests {
             dumb: false,
         };
         let check = |args: ChatArgs, surroundings, expect| {
-            assert_eq!(form(&args, surroundings), expect, "{args:?}")
+            assert_eq!(form(&args, surroundings), expect, "{args:?}");
         };
         let plain = ChatArgs::default;
         check(plain(), here, Form::Screen);

@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn the_keyboard_protocol_is_for_those_who_have_it() {
         let check = |term, program, expect| {
-            assert_eq!(tells_keys_apart(term, program), expect, "{term} {program}")
+            assert_eq!(tells_keys_apart(term, program), expect, "{term} {program}");
         };
         check("xterm-kitty", "", true);
         check("xterm-256color", "ghostty", true);
