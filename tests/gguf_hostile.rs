@@ -165,18 +165,18 @@ fn hostile_files() {
         ),
         (
             "a key too many",
-            changed(|file| file.n_keys = Some(19)),
+            changed(|file| file.n_keys = Some(file.keys.len() as u64 + 1)),
             "metadata key",
         ),
         (
             "a key too few",
-            changed(|file| file.n_keys = Some(17)),
+            changed(|file| file.n_keys = Some(file.keys.len() as u64 - 1)),
             "tensor",
         ),
         (
             "key of 2^60 bytes",
             [&changed(|_| {})[..24], &length(1 << 60)].concat(),
-            "before its 18 metadata keys do",
+            "before its 19 metadata keys do",
         ),
         (
             "long key",
@@ -604,7 +604,7 @@ fn a_pipe_does_not_block() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// One byte of the header is another: the file loads or says why not.
     #[test]

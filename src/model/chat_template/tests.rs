@@ -110,7 +110,7 @@ fn what_templates_may_use() {
         ),
         (
             "{{ tools is none }} {{ documents is none }} {{ custom is defined }}",
-            "true true false",
+            "True True False",
         ),
         (
             "{% for m in messages %}{% if m.role == 'user' %}{% break %}{% endif %}{{ m }}{% endfor %}.",
@@ -182,20 +182,34 @@ fn hostile_templates_end_soon_with_an_error() {
         format!("{shared}{{{{ ns.x | tojson }}}}"),
         format!("{shared}{{{{ ns.x }}}}"),
         nest.to_owned(),
-        format!(
-            "{}{{{{ ns.x | tojson }}}}",
-            nest.replace("range(1000)", "range(200)")
-                .replace("{{ ns.x }}", "")
-        ),
         "{% include 'chat template' %}".to_owned(),
     ] {
         let start = Instant::now();
-        assert!(template(&source).render(&user("hi")).is_err(), "{source}");
+        let error = template(&source).render(&user("hi")).expect_err(&source);
+        assert!(format!("{error:#}").len() < 300, "{error:#}");
         assert!(
             start.elapsed() < Duration::from_secs(20),
             "{source} took {:?}",
             start.elapsed()
         );
+    }
+}
+
+#[test]
+fn deep_values_do_not_overflow_the_stack() {
+    for print in [
+        "{{ ns.x }}",
+        "{{ ns.x | tojson }}",
+        "{{ ns.x == ns.x }}",
+        "{{ ns.x | list | length }}",
+    ] {
+        let source = format!(
+            "{{% set ns = namespace(x=[]) %}}{{% for i in range(100000) %}}{{% set ns.x = [ns.x] %}}{{% endfor %}}{print}"
+        );
+        // Whether the fuel lasts depends on what is printed; the process must.
+        if let Ok(text) = template(&source).render(&user("hi")) {
+            assert!(!text.is_empty(), "{print}");
+        }
     }
 }
 
