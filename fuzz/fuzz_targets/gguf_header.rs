@@ -8,7 +8,9 @@ use speck::model::hyperparameters::Hyperparameters;
 use speck::model::tokenizer::Tokenizer;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(file) = GgufFile::from_bytes("fuzz", bytes.to_vec()) else { return };
+    let Ok(file) = GgufFile::from_bytes("fuzz", bytes.to_vec()) else {
+        return;
+    };
     for tensor in file.tensors() {
         assert_eq!(file.bytes(tensor).len(), tensor.n_bytes());
     }

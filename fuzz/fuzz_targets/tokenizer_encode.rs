@@ -25,7 +25,11 @@ fuzz_target!(|text: &str| {
     for tokenizer in TOKENIZERS.iter() {
         let ids = tokenizer.encode(text, Specials::AsText).unwrap();
         assert!(ids.iter().all(|id| *id as usize >= CONTROL.len()));
-        let bytes: Vec<u8> = ids.iter().flat_map(|id| tokenizer.bytes(*id)).copied().collect();
+        let bytes: Vec<u8> = ids
+            .iter()
+            .flat_map(|id| tokenizer.bytes(*id))
+            .copied()
+            .collect();
         assert_eq!(bytes, text.as_bytes());
         tokenizer.encode(text, Specials::Parse).unwrap();
     }

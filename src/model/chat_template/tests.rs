@@ -17,8 +17,10 @@ fn read<T: for<'a> Deserialize<'a>>(path: &str) -> T {
 
 #[derive(Deserialize)]
 struct Template {
-    template: String,
-    template_source: String,
+    #[serde(rename = "template")]
+    name: String,
+    #[serde(rename = "template_source")]
+    source: String,
     cases: Vec<Case>,
 }
 
@@ -60,12 +62,12 @@ fn templates_give_the_reference_text() {
         10
     );
     for Template {
-        template,
-        template_source,
+        name,
+        source,
         cases,
     } in templates
     {
-        let compiled = ChatTemplate::new(&template_source, None, None).unwrap();
+        let compiled = ChatTemplate::new(&source, None, None).unwrap();
         for case in cases {
             let messages: Vec<_> = case
                 .messages
@@ -77,11 +79,7 @@ fn templates_give_the_reference_text() {
                     other => panic!("role {other}"),
                 })
                 .collect();
-            assert_eq!(
-                compiled.render(&messages).unwrap(),
-                case.rendered,
-                "{template}"
-            );
+            assert_eq!(compiled.render(&messages).unwrap(), case.rendered, "{name}");
         }
     }
 }
@@ -231,12 +229,7 @@ fn smollm() -> (ChatTemplate, Tokenizer) {
     let tokenizer = Tokenizer::from_gguf(&GgufFile::open(&path).unwrap()).unwrap();
     let templates: Vec<Template> = read("templates.json");
     (
-        ChatTemplate::new(
-            &templates[0].template_source,
-            tokenizer.bos(),
-            tokenizer.eos(),
-        )
-        .unwrap(),
+        ChatTemplate::new(&templates[0].source, tokenizer.bos(), tokenizer.eos()).unwrap(),
         tokenizer,
     )
 }
@@ -300,7 +293,7 @@ fn tiny() -> (ChatTemplate, Tokenizer) {
     for (key, value) in &mut file.keys {
         match (key.as_str(), value) {
             ("tokenizer.ggml.tokens", Value::Strs(tokens)) => {
-                tokens.extend(["ab", "bc", "aaa"].map(str::to_owned))
+                tokens.extend(["ab", "bc", "aaa"].map(str::to_owned));
             }
             ("tokenizer.ggml.token_type", Value::I32s(types)) => types.extend([3; 3]),
             _ => {}
