@@ -128,10 +128,7 @@ impl Writer {
         for tensor in &self.tensors {
             string(&mut out, &tensor.name);
             out.extend((tensor.dims.len() as u32).to_le_bytes());
-            tensor
-                .dims
-                .iter()
-                .for_each(|dim| out.extend(dim.to_le_bytes()));
+            out.extend(tensor.dims.iter().flat_map(|dim| dim.to_le_bytes()));
             out.extend(tensor.kind.to_le_bytes());
             data.resize(data.len().next_multiple_of(self.alignment), 0);
             out.extend(tensor.offset.unwrap_or(data.len() as u64).to_le_bytes());
@@ -165,14 +162,14 @@ impl Value {
             Value::Strs(texts) => {
                 typed(9, &8u32.to_le_bytes());
                 out.extend((texts.len() as u64).to_le_bytes());
-                texts.iter().for_each(|text| string(out, text));
+                for text in texts {
+                    string(out, text);
+                }
             }
             Value::I32s(values) => {
                 typed(9, &5u32.to_le_bytes());
                 out.extend((values.len() as u64).to_le_bytes());
-                values
-                    .iter()
-                    .for_each(|value| out.extend(value.to_le_bytes()));
+                out.extend(values.iter().flat_map(|value| value.to_le_bytes()));
             }
         }
     }
@@ -377,7 +374,7 @@ impl Tensors<'_> {
         let mut data = Vec::new();
         match self.weights {
             Weights::F32 => {
-                (0..n).for_each(|_| data.extend((scale * self.random.uniform()).to_le_bytes()))
+                (0..n).for_each(|_| data.extend((scale * self.random.uniform()).to_le_bytes()));
             }
             Weights::Q8_0 => self.blocks(&mut data, n / 32, &[scale / 128.0], 32),
             Weights::Q4_0 => self.blocks(&mut data, n / 32, &[scale / 8.0], 16),
@@ -389,9 +386,7 @@ impl Tensors<'_> {
     /// Blocks of 16-bit numbers and random bytes.
     fn blocks(&mut self, data: &mut Vec<u8>, n_blocks: usize, halves: &[f32], n_bytes: usize) {
         for _ in 0..n_blocks {
-            halves
-                .iter()
-                .for_each(|half| data.extend(f16_bits(*half).to_le_bytes()));
+            data.extend(halves.iter().flat_map(|half| f16_bits(*half).to_le_bytes()));
             data.extend((0..n_bytes).map(|_| self.random.next() as u8));
         }
     }

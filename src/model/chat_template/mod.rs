@@ -8,6 +8,7 @@
 mod environment;
 
 use std::borrow::Cow;
+use std::error::Error as _;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -159,6 +160,17 @@ fn mark_control(text: &str, mark: char, tokenizer: &Tokenizer) -> String {
     }
 }
 
+/// The error and its first cause, on one line.
+fn explain(error: &Error) -> String {
+    let Some(mut cause) = error.source() else {
+        return error.to_string();
+    };
+    while let Some(earlier) = cause.source() {
+        cause = earlier;
+    }
+    format!("{error}: {cause}")
+}
+
 /// Runs template work where deep nesting cannot overflow the stack, for a limited time.
 ///
 /// Fuel bounds the work, but minijinja charges for turning a list into text when it is done, and a list
@@ -171,11 +183,12 @@ fn on_thread<T: Send + 'static>(
     thread::Builder::new()
         .name(NAME.to_owned())
         .stack_size(STACK_BYTES)
-        // The receiver is gone when this took too long.
-        .spawn(move || _ = sender.send(work()))
+        // An error holds values of the template, so it ends here too. The receiver is gone when this
+        // took too long.
+        .spawn(move || _ = sender.send(work().map_err(|error| explain(&error))))
         .context("cannot start a thread for the chat template")?;
     match receiver.recv_timeout(TIME_LIMIT) {
-        Ok(result) => result.map_err(|error| anyhow::anyhow!("{error}")),
+        Ok(result) => result.map_err(anyhow::Error::msg),
         Err(RecvTimeoutError::Timeout) => {
             bail!("it takes longer than {TIME_LIMIT:?}: take another model file")
         }

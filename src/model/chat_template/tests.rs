@@ -17,8 +17,10 @@ fn read<T: for<'a> Deserialize<'a>>(path: &str) -> T {
 
 #[derive(Deserialize)]
 struct Template {
-    template: String,
-    template_source: String,
+    #[serde(rename = "template")]
+    name: String,
+    #[serde(rename = "template_source")]
+    source: String,
     cases: Vec<Case>,
 }
 
@@ -60,12 +62,12 @@ fn templates_give_the_reference_text() {
         10
     );
     for Template {
-        template,
-        template_source,
+        name,
+        source,
         cases,
     } in templates
     {
-        let compiled = ChatTemplate::new(&template_source, None, None).unwrap();
+        let compiled = ChatTemplate::new(&source, None, None).unwrap();
         for case in cases {
             let messages: Vec<_> = case
                 .messages
@@ -77,11 +79,7 @@ fn templates_give_the_reference_text() {
                     other => panic!("role {other}"),
                 })
                 .collect();
-            assert_eq!(
-                compiled.render(&messages).unwrap(),
-                case.rendered,
-                "{template}"
-            );
+            assert_eq!(compiled.render(&messages).unwrap(), case.rendered, "{name}");
         }
     }
 }
@@ -110,7 +108,7 @@ fn what_templates_may_use() {
         ),
         (
             "{{ tools is none }} {{ documents is none }} {{ custom is defined }}",
-            "true true false",
+            "True True False",
         ),
         (
             "{% for m in messages %}{% if m.role == 'user' %}{% break %}{% endif %}{{ m }}{% endfor %}.",
@@ -182,20 +180,34 @@ fn hostile_templates_end_soon_with_an_error() {
         format!("{shared}{{{{ ns.x | tojson }}}}"),
         format!("{shared}{{{{ ns.x }}}}"),
         nest.to_owned(),
-        format!(
-            "{}{{{{ ns.x | tojson }}}}",
-            nest.replace("range(1000)", "range(200)")
-                .replace("{{ ns.x }}", "")
-        ),
         "{% include 'chat template' %}".to_owned(),
     ] {
         let start = Instant::now();
-        assert!(template(&source).render(&user("hi")).is_err(), "{source}");
+        let error = template(&source).render(&user("hi")).expect_err(&source);
+        assert!(format!("{error:#}").len() < 300, "{error:#}");
         assert!(
             start.elapsed() < Duration::from_secs(20),
             "{source} took {:?}",
             start.elapsed()
         );
+    }
+}
+
+#[test]
+fn deep_values_do_not_overflow_the_stack() {
+    for print in [
+        "{{ ns.x }}",
+        "{{ ns.x | tojson }}",
+        "{{ ns.x == ns.x }}",
+        "{{ ns.x | list | length }}",
+    ] {
+        let source = format!(
+            "{{% set ns = namespace(x=[]) %}}{{% for i in range(100000) %}}{{% set ns.x = [ns.x] %}}{{% endfor %}}{print}"
+        );
+        // Whether the fuel lasts depends on what is printed; the process must.
+        if let Ok(text) = template(&source).render(&user("hi")) {
+            assert!(!text.is_empty(), "{print}");
+        }
     }
 }
 
@@ -217,12 +229,7 @@ fn smollm() -> (ChatTemplate, Tokenizer) {
     let tokenizer = Tokenizer::from_gguf(&GgufFile::open(&path).unwrap()).unwrap();
     let templates: Vec<Template> = read("templates.json");
     (
-        ChatTemplate::new(
-            &templates[0].template_source,
-            tokenizer.bos(),
-            tokenizer.eos(),
-        )
-        .unwrap(),
+        ChatTemplate::new(&templates[0].source, tokenizer.bos(), tokenizer.eos()).unwrap(),
         tokenizer,
     )
 }
@@ -286,7 +293,7 @@ fn tiny() -> (ChatTemplate, Tokenizer) {
     for (key, value) in &mut file.keys {
         match (key.as_str(), value) {
             ("tokenizer.ggml.tokens", Value::Strs(tokens)) => {
-                tokens.extend(["ab", "bc", "aaa"].map(str::to_owned))
+                tokens.extend(["ab", "bc", "aaa"].map(str::to_owned));
             }
             ("tokenizer.ggml.token_type", Value::I32s(types)) => types.extend([3; 3]),
             _ => {}

@@ -204,7 +204,7 @@ impl GgufFile {
             }
             let element = convert(&value).ok_or_else(|| {
                 self.error(&format!(
-                    "{key} is not an array of {what}: element {index} is none"
+                    "{key} is not an array of {what}: element {index} is not one"
                 ))
             })?;
             elements.push(element);

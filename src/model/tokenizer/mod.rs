@@ -12,9 +12,8 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use anyhow::{Result, bail};
+use tokenizers::Model as _;
 use tokenizers::models::bpe::{BPE, Merges, Vocab};
-use tokenizers::normalizers::NFC;
-use tokenizers::{Model as _, NormalizedString, Normalizer as _};
 
 use super::Token;
 use super::gguf::{GgufFile, quote};
@@ -156,7 +155,6 @@ impl Tokenizer {
                 tokens.push(token);
                 Ok(())
             }
-            Segment::Text(text) if self.pre.composes() => self.merge(&compose(text)?, tokens),
             Segment::Text(text) => self.merge(text, tokens),
         })
     }
@@ -228,13 +226,6 @@ impl Tokenizer {
         }
         Ok(())
     }
-}
-
-fn compose(text: &str) -> Result<String> {
-    let mut text = NormalizedString::from(text);
-    NFC.normalize(&mut text)
-        .map_err(anyhow::Error::from_boxed)?;
-    Ok(text.get().to_owned())
 }
 
 /// Builds the merger. The library panics on merges whose result is no token, so they are checked first.

@@ -21,7 +21,7 @@ pub(super) enum PreTokenizer {
     SmolLm,
     /// Llama 3: digits in threes; a piece that is a token is not merged.
     LlamaBpe,
-    /// Qwen2 and Qwen2.5: digits one by one, text composed (NFC) first.
+    /// Qwen2 and Qwen2.5: digits one by one.
     Qwen2,
 }
 
@@ -73,14 +73,6 @@ impl PreTokenizer {
         match self {
             Self::LlamaBpe => true,
             Self::Gpt2 | Self::SmolLm | Self::Qwen2 => false,
-        }
-    }
-
-    /// Whether text is composed (NFC) before it is split.
-    pub(super) fn composes(self) -> bool {
-        match self {
-            Self::Qwen2 => true,
-            Self::Gpt2 | Self::SmolLm | Self::LlamaBpe => false,
         }
     }
 
@@ -144,6 +136,8 @@ impl PreTokenizer {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use proptest::prelude::*;
     use tokenizers::pre_tokenizers::byte_level::ByteLevel;
     use tokenizers::pre_tokenizers::digits::Digits;
@@ -165,50 +159,48 @@ mod tests {
         pieces
     }
 
-    /// What the tokenizers library makes of the families' original patterns.
-    fn reference(pre: PreTokenizer, text: &str) -> Vec<String> {
-        let modern = |digits: &str| {
-            let pattern = format!(
-                r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-            );
-            Split::new(
-                SplitPattern::Regex(pattern),
-                SplitDelimiterBehavior::Isolated,
-                false,
-            )
-            .unwrap()
-        };
+    /// The families' original patterns, as the tokenizers library has them.
+    static GPT2_ORIGINAL: LazyLock<ByteLevel> = LazyLock::new(|| ByteLevel::new(false, true, true));
+    static LLAMA_BPE_ORIGINAL: LazyLock<Split> = LazyLock::new(|| original(r"\p{N}{1,3}"));
+    static QWEN2_ORIGINAL: LazyLock<Split> = LazyLock::new(|| original(r"\p{N}"));
+
+    fn original(digits: &str) -> Split {
+        let pattern = format!(
+            r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+        );
+        Split::new(
+            SplitPattern::Regex(pattern),
+            SplitDelimiterBehavior::Isolated,
+            false,
+        )
+        .unwrap()
+    }
+
+    fn reference(pre: PreTokenizer, text: &str) -> Vec<Range<usize>> {
         let mut text = PreTokenizedString::from(text);
         match pre {
-            PreTokenizer::Gpt2 => ByteLevel::new(false, true, true).pre_tokenize(&mut text),
+            PreTokenizer::Gpt2 => GPT2_ORIGINAL.pre_tokenize(&mut text),
             PreTokenizer::SmolLm => Digits::new(true)
                 .pre_tokenize(&mut text)
-                .and_then(|()| ByteLevel::new(false, true, true).pre_tokenize(&mut text)),
-            PreTokenizer::LlamaBpe => modern(r"\p{N}{1,3}").pre_tokenize(&mut text),
-            PreTokenizer::Qwen2 => modern(r"\p{N}").pre_tokenize(&mut text),
+                .and_then(|()| GPT2_ORIGINAL.pre_tokenize(&mut text)),
+            PreTokenizer::LlamaBpe => LLAMA_BPE_ORIGINAL.pre_tokenize(&mut text),
+            PreTokenizer::Qwen2 => QWEN2_ORIGINAL.pre_tokenize(&mut text),
         }
         .unwrap();
-        let original: Vec<_> = text
-            .get_splits(OffsetReferential::Original, OffsetType::Byte)
+        text.get_splits(OffsetReferential::Original, OffsetType::Byte)
             .into_iter()
-            .map(|(_, offsets, _)| offsets)
-            .collect();
-        let whole = text.into_encoding(None, 0, OffsetType::Byte);
-        drop(whole);
-        original
-            .into_iter()
-            .map(|(start, end)| format!("{start}..{end}"))
+            .map(|(_, (start, end), _)| start..end)
             .collect()
     }
 
-    fn offsets(pieces: &[&str]) -> Vec<String> {
+    fn offsets(pieces: &[&str]) -> Vec<Range<usize>> {
         let mut at = 0;
         pieces
             .iter()
             .map(|piece| {
                 let start = at;
                 at += piece.len();
-                format!("{start}..{at}")
+                start..at
             })
             .collect()
     }

@@ -56,10 +56,10 @@ fn with_tokens(file: &mut Writer, more: &[(&str, i32)]) {
     for (key, value) in &mut file.keys {
         match (key.as_str(), value) {
             ("tokenizer.ggml.tokens", Value::Strs(tokens)) => {
-                tokens.extend(more.iter().map(|(text, _)| (*text).to_owned()))
+                tokens.extend(more.iter().map(|(text, _)| (*text).to_owned()));
             }
             ("tokenizer.ggml.token_type", Value::I32s(types)) => {
-                types.extend(more.iter().map(|(_, kind)| kind))
+                types.extend(more.iter().map(|(_, kind)| kind));
             }
             _ => {}
         }
@@ -71,7 +71,9 @@ fn smollm_gives_the_reference_ids() {
     let tokenizer = smollm();
     let cases = cases("smollm");
     assert_eq!(cases.len(), 39);
-    cases.iter().for_each(|case| check_case(&tokenizer, case));
+    for case in &cases {
+        check_case(&tokenizer, case);
+    }
 }
 
 #[derive(Deserialize)]
@@ -115,9 +117,9 @@ fn the_other_families_give_the_reference_ids() {
         let (covered, tokenizer) = (vocabulary.cases.clone(), vocabulary.tokenizer(family));
         let cases = cases(family);
         assert_eq!(covered.len(), n_cases, "{family}");
-        covered
-            .iter()
-            .for_each(|&index| check_case(&tokenizer, &cases[index]));
+        for index in covered {
+            check_case(&tokenizer, &cases[index]);
+        }
     }
 }
 
@@ -151,7 +153,7 @@ fn control_tokens_have_no_bytes() {
         with_tokens(
             file,
             &[("<tool>", 4), ("[PAD]", 5), ("ĠÃ©", 1), ("no alphabet", 1)],
-        )
+        );
     })
     .unwrap();
     let n = tokenizer.vocab_len() as Token;
@@ -203,7 +205,7 @@ fn no_text_merges_into_a_control_token() {
 #[test]
 fn ends_of_turn() {
     let check = |change: fn(&mut Writer), expect: &[Token]| {
-        assert_eq!(tiny(change).unwrap().end_of_turn(), expect)
+        assert_eq!(tiny(change).unwrap().end_of_turn(), expect);
     };
     check(|_| {}, &[0, 2]);
     check(
