@@ -9,6 +9,7 @@ pub mod config;
 
 pub mod cancel;
 pub mod clean;
+pub mod cpu;
 pub mod model;
 pub mod strategy;
 

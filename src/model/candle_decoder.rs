@@ -18,6 +18,7 @@ use super::attention::{attend, causal_mask};
 use super::gguf::GgufFile;
 use super::hyperparameters::{Architecture, Hyperparameters};
 use super::kv_cache::KvCache;
+use super::rotary::rotations;
 use super::{Logits, Model, PassError, Token};
 use crate::cancel::Cancel;
 
@@ -145,7 +146,9 @@ impl CandleDecoder {
             ),
             None => None,
         };
-        let (cos, sin) = rotations(&hyper, factors.as_deref(), capacity, device)?;
+        let (cos, sin) = rotations(&hyper, factors.as_deref(), capacity);
+        let table = |values| Tensor::from_vec(values, (capacity, hyper.head_dim / 2), device);
+        let (cos, sin) = (table(cos)?, table(sin)?);
         let cache = KvCache::new(
             hyper.n_layers,
             hyper.n_kv_heads,
@@ -288,27 +291,6 @@ impl Model for CandleDecoder {
             error.into()
         })
     }
-}
-
-/// Cosines and sines of the rotary embedding (Su et al. 2021, arXiv 2104.09864), `(capacity, head
-/// size / 2)` each. `factors` divide the frequencies (Llama 3's scaling, stored in its files).
-fn rotations(
-    hyper: &Hyperparameters,
-    factors: Option<&[f32]>,
-    capacity: usize,
-    device: &Device,
-) -> Result<(Tensor, Tensor)> {
-    let half = hyper.head_dim / 2;
-    let frequencies: Vec<f32> = (0..half)
-        .map(|i| {
-            let exponent = 2.0 * i as f32 / hyper.head_dim as f32;
-            hyper.rope_base.powf(-exponent) / factors.map_or(1.0, |factors| factors[i])
-        })
-        .collect();
-    let frequencies = Tensor::from_vec(frequencies, (1, half), device)?;
-    let positions: Vec<f32> = (0..capacity).map(|position| position as f32).collect();
-    let angles = Tensor::from_vec(positions, (capacity, 1), device)?.matmul(&frequencies)?;
-    Ok((angles.cos()?, angles.sin()?))
 }
 
 /// Reads tensors, checks their shapes, counts their bytes.

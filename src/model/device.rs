@@ -3,6 +3,8 @@
 use anyhow::{Result, bail};
 use candle_core::Device;
 
+use crate::cpu::Isa;
+
 /// The device asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceChoice {
@@ -15,19 +17,41 @@ pub enum DeviceChoice {
     Metal,
 }
 
-/// Opens the device, and says in a word or two what it is.
-pub(super) fn open(choice: DeviceChoice) -> Result<(Device, String)> {
-    let cpu = || {
-        (
-            Device::Cpu,
-            format!("cpu ×{}", candle_core::utils::get_num_threads()),
-        )
-    };
+/// What computes a model.
+#[derive(Clone, Debug)]
+pub(super) enum Backend {
+    /// The CPU engine.
+    Cpu {
+        /// Its instruction set.
+        isa: Isa,
+        /// Its threads.
+        n_threads: usize,
+    },
+    /// Candle, on a GPU or on a CPU that the engine has no fast instruction set for.
+    Candle(Device),
+}
+
+impl Backend {
+    /// What it is, in a word or two, for people.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Cpu { n_threads, .. } => format!("cpu ×{n_threads}"),
+            Self::Candle(device) if device.is_metal() => "metal".into(),
+            Self::Candle(_) => format!("cpu ×{}", candle_core::utils::get_num_threads()),
+        }
+    }
+}
+
+/// Opens the device asked for.
+pub(super) fn open(choice: DeviceChoice) -> Result<Backend> {
     match choice {
-        DeviceChoice::Cpu => Ok(cpu()),
-        DeviceChoice::Auto => Ok(metal()?.unwrap_or_else(cpu)),
+        DeviceChoice::Cpu => cpu(),
+        DeviceChoice::Auto => match metal()? {
+            Some(device) => Ok(Backend::Candle(device)),
+            None => cpu(),
+        },
         DeviceChoice::Metal => match metal()? {
-            Some(metal) => Ok(metal),
+            Some(device) => Ok(Backend::Candle(device)),
             None if cfg!(feature = "metal") => {
                 bail!("no Metal device is visible to this process: use --device cpu")
             }
@@ -39,17 +63,27 @@ pub(super) fn open(choice: DeviceChoice) -> Result<(Device, String)> {
     }
 }
 
+fn cpu() -> Result<Backend> {
+    match Isa::choose()? {
+        Isa::Scalar => Ok(Backend::Candle(Device::Cpu)),
+        isa => Ok(Backend::Cpu {
+            isa,
+            n_threads: candle_core::utils::get_num_threads(),
+        }),
+    }
+}
+
 /// The first Metal device. Listed first: candle panics where there is none.
 #[cfg(feature = "metal")]
-fn metal() -> Result<Option<(Device, String)>> {
+fn metal() -> Result<Option<Device>> {
     if candle_metal_kernels::metal::Device::all().is_empty() {
         return Ok(None);
     }
-    Ok(Some((Device::new_metal(0)?, "metal".into())))
+    Ok(Some(Device::new_metal(0)?))
 }
 
 #[cfg(not(feature = "metal"))]
 #[expect(clippy::unnecessary_wraps, reason = "the same signature as with Metal")]
-fn metal() -> Result<Option<(Device, String)>> {
+fn metal() -> Result<Option<Device>> {
     Ok(None)
 }

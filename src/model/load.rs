@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use candle_core::Device;
 
 use super::candle_decoder::CandleDecoder;
 use super::chat_template::ChatTemplate;
-use super::device::{self, DeviceChoice};
+use super::cpu_decoder::CpuDecoder;
+use super::device::{self, Backend, DeviceChoice};
 use super::gguf::GgufFile;
 use super::hyperparameters::Hyperparameters;
 use super::progress::{Fetch, Loading};
@@ -83,7 +83,7 @@ pub fn load(
     if let Reference::Scripted = settings.target {
         return demo::load(settings.context);
     }
-    let (device, device_name) = device::open(settings.device)?;
+    let backend = device::open(settings.device)?;
     let file = open(&settings.target, settings.offline, cancel, progress)?;
     let tokenizer = Arc::new(Tokenizer::from_gguf(&file)?);
     let template = ChatTemplate::from_gguf(&file, &tokenizer)?;
@@ -94,28 +94,35 @@ pub fn load(
     let context = context(settings.context, hyper.trained_context, &mut notes)?;
     check_memory(&file, &hyper, draft_file.as_ref().ok(), context)?;
 
-    let mut decode = |file: &GgufFile, device: &Device, what: &str, capacity| {
+    let mut decode = |file: &GgufFile, what: &str| -> Result<Box<dyn Model>> {
         let total = file.weight_bytes();
-        CandleDecoder::load(file, capacity, device, cancel, &mut |done| {
-            progress(Progress::Loading(Loading {
-                what: what.to_owned(),
-                done,
-                total,
-            }));
-        })
-        .with_context(|| format!("cannot load {}", file.name()))
+        let mut progress = |done| {
+            let what = what.to_owned();
+            progress(Progress::Loading(Loading { what, done, total }));
+        };
+        let loaded = match &backend {
+            &Backend::Cpu { isa, n_threads } => {
+                CpuDecoder::load(file, context, isa, n_threads, cancel, &mut progress)
+                    .map(|model| Box::new(model) as _)
+            }
+            Backend::Candle(device) => {
+                CandleDecoder::load(file, context, device, cancel, &mut progress)
+                    .map(|model| Box::new(model) as _)
+            }
+        };
+        loaded.with_context(|| format!("cannot load {}", file.name()))
     };
-    let target = decode(&file, &device, "target", context)?;
+    let target = decode(&file, "target")?;
     let draft = match draft_file {
-        Ok(draft_file) => Ok(Box::new(decode(&draft_file, &device, "draft", context)?) as Box<_>),
+        Ok(draft_file) => Ok(decode(&draft_file, "draft")?),
         Err(why) => Err(why),
     };
     Ok(Loaded {
-        target: Box::new(target),
+        target,
         draft,
         tokenizer,
         template,
-        device: device_name,
+        device: backend.name(),
         notes,
     })
 }

@@ -10,8 +10,10 @@ pub mod tokenizer;
 pub mod chat_template;
 
 mod attention;
-mod candle_decoder;
+pub mod candle_decoder;
+pub mod cpu_decoder;
 mod kv_cache;
+mod rotary;
 
 mod demo;
 pub mod scripted;

@@ -1,0 +1,132 @@
+//! The inner products of one group of 16 weight rows with a few rows of activations: one file per
+//! instruction set, all with the same bits.
+//!
+//! For row `r` and weight row `w`, over the blocks `b` of 32 columns in order:
+//! `y = fma(dot(b) * scale_r(b), scale_w(b), y)`, then, where the form has a minimum,
+//! `y = fma(sum_r(b), min_w(b), y)`. `dot` is an exact integer; `Q8Half` does the first line twice, for
+//! the two halves of 16 columns. **That order is all there is: it does not depend on how many rows
+//! share a call, so neither do the bits.**
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod scalar;
+
+use anyhow::{Context as _, Result};
+
+use super::pack::{BLOCK, Form, GROUP};
+use super::shared::Shared;
+
+/// Rows of activations that one call multiplies at most.
+pub(super) const TILE: usize = 4;
+
+/// Quantised activations of the rows of a pass.
+#[derive(Clone, Copy)]
+pub(super) struct Activations<'a> {
+    /// `(rows, columns)`, -127..=127.
+    pub quants: &'a [i8],
+    /// `(rows, blocks)`: what a quant is multiplied with.
+    pub scales: &'a [f32],
+    /// `(rows, blocks)`: the sum of a block's quants, times its scale.
+    pub sums: &'a [f32],
+    /// Blocks of a row.
+    pub n_blocks: usize,
+}
+
+/// The weights of one group, and where the products go.
+pub(super) struct Job<'a> {
+    pub form: Form,
+    /// The group's blocks.
+    pub weights: &'a [u8],
+    pub activations: Activations<'a>,
+    pub out: Out<'a>,
+}
+
+/// Where products go: row `r` of the pass writes 16 values from `start + r * stride` on.
+#[derive(Clone, Copy)]
+pub(super) struct Out<'a> {
+    pub values: &'a Shared<f32>,
+    pub start: usize,
+    pub stride: usize,
+}
+
+/// An instruction set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isa {
+    /// Plain Rust: the specification of the others.
+    Scalar,
+    /// AVX2 with FMA and F16C.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+impl Isa {
+    /// All that this build knows, best last.
+    pub const ALL: &'static [Self] = &[
+        Self::Scalar,
+        #[cfg(target_arch = "x86_64")]
+        Self::Avx2,
+    ];
+
+    /// Its name, as in `SPECK_ISA`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scalar => "scalar",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => "avx2",
+        }
+    }
+
+    /// Whether this machine has it.
+    pub fn is_here(self) -> bool {
+        match self {
+            Self::Scalar => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => {
+                is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("fma")
+                    && is_x86_feature_detected!("f16c")
+            }
+        }
+    }
+
+    /// The best that this machine has, or the one that the environment variable `SPECK_ISA` names.
+    pub fn choose() -> Result<Self> {
+        let here = || Self::ALL.iter().copied().filter(|isa| isa.is_here());
+        match std::env::var("SPECK_ISA") {
+            Ok(name) => here().find(|isa| isa.name() == name).with_context(|| {
+                let names: Vec<_> = here().map(Self::name).collect();
+                format!("SPECK_ISA={name}: this machine has {}", names.join(", "))
+            }),
+            Err(_) => Ok(here().last().unwrap_or(Self::Scalar)),
+        }
+    }
+
+    /// Multiplies the rows `first..first + n` of a job, `n <= TILE`.
+    pub(super) fn group(self, job: &Job, first: usize, n: usize) {
+        job.check(first, n);
+        match self {
+            Self::Scalar => scalar::group(job, first, n),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the instruction set is only chosen where `is_here`; the job has been checked.
+            Self::Avx2 => unsafe { avx2::group(job, first, n) },
+        }
+    }
+}
+
+impl Job<'_> {
+    /// That every index of a call lies in its slice: what the unsafe kernels rely on.
+    fn check(&self, first: usize, n: usize) {
+        let Activations {
+            quants,
+            scales,
+            sums,
+            n_blocks,
+        } = self.activations;
+        let rows = first + n;
+        assert!((1..=TILE).contains(&n));
+        assert!(self.weights.len() >= n_blocks * self.form.block_bytes());
+        assert!(quants.len() >= rows * n_blocks * BLOCK);
+        assert!(scales.len() >= rows * n_blocks && sums.len() >= rows * n_blocks);
+        assert!(self.out.start + (rows - 1) * self.out.stride + GROUP <= self.out.values.len());
+    }
+}

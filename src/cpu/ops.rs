@@ -1,0 +1,147 @@
+//! Everything between two matrix products, on plain slices: norm, rotary embedding, activation,
+//! quantisation. One source, compiled for each instruction set.
+//!
+//! Sums run in [`LANES`] fixed lanes that are added up in one fixed order, and products are fused only
+//! where `mul_add` says so: **the bits are the same on every instruction set.**
+
+use super::kernel::Isa;
+use super::pack::BLOCK;
+
+/// Lanes of a sum.
+pub(super) const LANES: usize = 16;
+
+/// Compiles each function once for every instruction set and calls the one asked for.
+macro_rules! for_each_isa {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) $(-> $out:ty)? $body:block)*) => {$(
+        $(#[$doc])*
+        pub(super) fn $name(isa: Isa, $($arg: $type),*) $(-> $out)? {
+            #[inline(always)]
+            fn body($($arg: $type),*) $(-> $out)? $body
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,f16c")]
+            fn avx2($($arg: $type),*) $(-> $out)? {
+                body($($arg),*)
+            }
+            match isa {
+                Isa::Scalar => body($($arg),*),
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the instruction set is only chosen where `Isa::is_here`.
+                Isa::Avx2 => unsafe { avx2($($arg),*) },
+            }
+        }
+    )*};
+}
+pub(super) use for_each_isa;
+
+/// Adds up the lanes of a sum, halving.
+#[inline(always)]
+pub(super) fn add_lanes(mut lanes: [f32; LANES]) -> f32 {
+    let mut n = LANES;
+    while n > 1 {
+        n /= 2;
+        for i in 0..n {
+            lanes[i] += lanes[i + n];
+        }
+    }
+    lanes[0]
+}
+
+/// `e^x` within 2 units in the last place for `x <= 88`; 0 below -87. Range reduction to
+/// ±ln 2 / 2 and a polynomial of degree 6 (the Taylor coefficients).
+#[inline(always)]
+pub(super) fn exp(x: f32) -> f32 {
+    const MAGIC: f32 = 12_582_912.0; // 1.5 · 2^23: adding it rounds to an integer
+    const LN_2_HIGH: f32 = 0.693_359_4;
+    const LN_2_LOW: f32 = -2.121_944_4e-4;
+    let clamped = x.clamp(-87.0, 88.0);
+    let n = clamped.mul_add(std::f32::consts::LOG2_E, MAGIC) - MAGIC;
+    let r = n.mul_add(-LN_2_HIGH, clamped);
+    let r = n.mul_add(-LN_2_LOW, r);
+    let mut p = 1.0 / 720.0f32;
+    p = p.mul_add(r, 1.0 / 120.0);
+    p = p.mul_add(r, 1.0 / 24.0);
+    p = p.mul_add(r, 1.0 / 6.0);
+    p = p.mul_add(r, 0.5);
+    p = p.mul_add(r, 1.0);
+    p = p.mul_add(r, 1.0);
+    let power = f32::from_bits(((n as i32 + 127) << 23) as u32);
+    if x < -87.0 { 0.0 } else { p * power }
+}
+
+for_each_isa! {
+    /// `x += added`.
+    fn add(x: &mut [f32], added: &[f32]) {
+        for (x, added) in x.iter_mut().zip(added) {
+            *x += added;
+        }
+    }
+
+    /// Root-mean-square norm (Zhang and Sennrich 2019, arXiv 1910.07467): `out = x / rms(x) * weight`.
+    /// The length is a multiple of [`LANES`].
+    fn rms_norm(x: &[f32], weight: &[f32], epsilon: f32, out: &mut [f32]) {
+        let mut squares = [0.0f32; LANES];
+        for x in x.chunks_exact(LANES) {
+            for (square, &x) in squares.iter_mut().zip(x) {
+                *square = x.mul_add(x, *square);
+            }
+        }
+        let mean = add_lanes(squares) / x.len() as f32;
+        let scale = 1.0 / (mean + epsilon).sqrt();
+        for ((out, &x), &weight) in out.iter_mut().zip(x).zip(weight) {
+            *out = x * scale * weight;
+        }
+    }
+
+    /// Quantises a row, or some blocks of it, to 8 bits with a scale per block of 32: quants, scales, and
+    /// the sum of each block's quants times its scale.
+    fn quantize(x: &[f32], quants: &mut [i8], scales: &mut [f32], sums: &mut [f32]) {
+        for (((x, quants), scale), sum) in
+            x.chunks_exact(BLOCK).zip(quants.chunks_exact_mut(BLOCK)).zip(scales).zip(sums)
+        {
+            let mut largest = [0.0f32; LANES];
+            for x in x.chunks_exact(LANES) {
+                for (largest, &x) in largest.iter_mut().zip(x) {
+                    *largest = if x.abs() > *largest { x.abs() } else { *largest };
+                }
+            }
+            let mut most = 0.0f32;
+            for largest in largest {
+                most = if largest > most { largest } else { most };
+            }
+            *scale = most / 127.0;
+            let inverse = if most > 0.0 { 127.0 / most } else { 0.0 };
+            let mut total = 0i32;
+            for (quant, &x) in quants.iter_mut().zip(x) {
+                let rounded = (x * inverse).round_ties_even() as i32;
+                *quant = rounded as i8;
+                total += rounded;
+            }
+            *sum = total as f32 * *scale;
+        }
+    }
+
+    /// `gate = silu(gate) * up`, silu(x) = x / (1 + e^-x) (Shazeer 2020, arXiv 2002.05202).
+    fn silu_product(gate: &mut [f32], up: &[f32]) {
+        for (gate, &up) in gate.iter_mut().zip(up) {
+            *gate = *gate / (1.0 + exp(-*gate)) * up;
+        }
+    }
+
+    /// Rotates a head by its position's cosines and sines (Su et al. 2021, arXiv 2104.09864): pairs are
+    /// neighbours.
+    fn rotate_neighbours(head: &mut [f32], cos: &[f32], sin: &[f32]) {
+        for ((pair, &cos), &sin) in head.chunks_exact_mut(2).zip(cos).zip(sin) {
+            let (x, y) = (pair[0], pair[1]);
+            pair[0] = x * cos - y * sin;
+            pair[1] = x * sin + y * cos;
+        }
+    }
+
+    /// As [`rotate_neighbours`], with pairs half a head apart.
+    fn rotate_halves(head: &mut [f32], cos: &[f32], sin: &[f32]) {
+        let (first, second) = head.split_at_mut(head.len() / 2);
+        for (((x, y), &cos), &sin) in first.iter_mut().zip(second).zip(cos).zip(sin) {
+            (*x, *y) = (*x * cos - *y * sin, *x * sin + *y * cos);
+        }
+    }
+}

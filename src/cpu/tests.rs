@@ -1,0 +1,239 @@
+//! Every instruction set against the scalar specification, and packing against candle's reading of the
+//! same blocks.
+
+use candle_core::Device;
+use candle_core::Tensor;
+use candle_core::quantized::ggml_file::qtensor_from_ggml;
+use candle_core::quantized::{GgmlDType, QTensor};
+
+use super::kernel::{Activations, Isa, Job, Out, TILE};
+use super::ops;
+use super::pack::{BLOCK, Form, GROUP, Matrix};
+use super::shared::Shared;
+
+/// Reproducible numbers in -1..1.
+fn numbers(seed: u64, n: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+const DTYPES: [GgmlDType; 11] = [
+    GgmlDType::F32,
+    GgmlDType::F16,
+    GgmlDType::BF16,
+    GgmlDType::Q4_0,
+    GgmlDType::Q4_1,
+    GgmlDType::Q5_0,
+    GgmlDType::Q5_1,
+    GgmlDType::Q8_0,
+    GgmlDType::Q4K,
+    GgmlDType::Q5K,
+    GgmlDType::Q6K,
+];
+
+/// Blocks of `dtype` as candle quantises random numbers, and the numbers candle reads back from them.
+fn blocks(dtype: GgmlDType, rows: usize, columns: usize) -> (Vec<u8>, Vec<f32>) {
+    let values =
+        Tensor::from_vec(numbers(7, rows * columns), (rows, columns), &Device::Cpu).unwrap();
+    let tensor = QTensor::quantize(&values, dtype).unwrap();
+    let bytes = tensor.data().unwrap().into_owned();
+    let tensor = qtensor_from_ggml(dtype, &bytes, vec![rows, columns], &Device::Cpu).unwrap();
+    let read = tensor
+        .dequantize(&Device::Cpu)
+        .unwrap()
+        .flatten_all()
+        .unwrap()
+        .to_vec1()
+        .unwrap();
+    (bytes, read)
+}
+
+#[test]
+fn packed_weights_stand_for_what_the_file_says() {
+    // 24 rows: the last group is filled up.
+    let (rows, columns) = (24, 512);
+    for dtype in DTYPES {
+        let (bytes, expect) = blocks(dtype, rows, columns);
+        let matrix = Matrix::pack(dtype, &bytes, rows, columns).unwrap();
+        // Exact where packing only moves bits; else within what rounding to f16 or 8 bits costs.
+        let tolerance = match dtype {
+            GgmlDType::Q4_0 | GgmlDType::Q4_1 | GgmlDType::Q5_0 => 0.0,
+            GgmlDType::Q5_1 | GgmlDType::Q8_0 => 0.0,
+            GgmlDType::Q4K | GgmlDType::Q5K | GgmlDType::Q6K => 2e-3,
+            _ => 5e-3,
+        };
+        let mut row = vec![0.0; columns];
+        for (i, expect) in expect.chunks_exact(columns).enumerate() {
+            matrix.row(i, &mut row);
+            for (column, (&got, &expect)) in row.iter().zip(expect).enumerate() {
+                let off = (got - expect).abs();
+                assert!(
+                    off <= tolerance,
+                    "{dtype:?} [{i}, {column}]: {got} for {expect}"
+                );
+            }
+        }
+    }
+}
+
+/// Products of `n` rows with every group of a matrix, as bits.
+fn products(isa: Isa, matrix: &Matrix, columns: usize, n: usize, tile: usize) -> Vec<u32> {
+    let n_blocks = columns / BLOCK;
+    let x = numbers(11, n * columns);
+    let mut quants = vec![0; n * columns];
+    let (mut scales, mut sums) = (vec![0.0; n * n_blocks], vec![0.0; n * n_blocks]);
+    ops::quantize(isa, &x, &mut quants, &mut scales, &mut sums);
+    let activations = Activations {
+        quants: &quants,
+        scales: &scales,
+        sums: &sums,
+        n_blocks,
+    };
+    let stride = matrix.groups() * GROUP;
+    let values = Shared::new(n * stride);
+    for group in 0..matrix.groups() {
+        let out = Out {
+            values: &values,
+            start: group * GROUP,
+            stride,
+        };
+        let job = Job {
+            form: matrix.form(),
+            weights: matrix.group(group),
+            activations,
+            out,
+        };
+        for first in (0..n).step_by(tile) {
+            isa.group(&job, first, tile.min(n - first));
+        }
+    }
+    // SAFETY: nobody else has the buffer.
+    unsafe { values.read(0, n * stride) }
+        .iter()
+        .map(|value| value.to_bits())
+        .collect()
+}
+
+#[test]
+fn every_instruction_set_gives_the_specifications_bits_for_any_number_of_rows() {
+    let columns = 512;
+    let mut forms = Vec::new();
+    for dtype in DTYPES {
+        let (bytes, _) = blocks(dtype, 2 * GROUP, columns);
+        let matrix = Matrix::pack(dtype, &bytes, 2 * GROUP, columns).unwrap();
+        forms.push(matrix.form());
+        let n = 7;
+        let expect = products(Isa::Scalar, &matrix, columns, n, 1);
+        for &isa in Isa::ALL.iter().filter(|isa| isa.is_here()) {
+            for tile in 1..=TILE {
+                let got = products(isa, &matrix, columns, n, tile);
+                assert!(
+                    got == expect,
+                    "{dtype:?} on {} in tiles of {tile}",
+                    isa.name()
+                );
+            }
+        }
+    }
+    for form in [Form::Q4, Form::Q8, Form::Q8Min, Form::Q8Half] {
+        assert!(forms.contains(&form));
+    }
+}
+
+/// The largest quants of both sides: where a narrow sum would overflow.
+#[test]
+fn extreme_quants_do_not_overflow() {
+    for (dtype, block) in [
+        (GgmlDType::Q4_1, [&[0, 60, 0, 0][..], &[0xFF; 16]].concat()),
+        (GgmlDType::Q8_0, [&[0, 60][..], &[0x80; 32]].concat()),
+        (GgmlDType::Q8_0, [&[0, 60][..], &[0x7F; 32]].concat()),
+    ] {
+        let matrix = Matrix::pack(dtype, &block.repeat(GROUP), GROUP, BLOCK).unwrap();
+        let quants = [-127i8; BLOCK];
+        let activations = Activations {
+            quants: &quants,
+            scales: &[1.0],
+            sums: &[-127.0 * 32.0],
+            n_blocks: 1,
+        };
+        let mut weights = [0.0; BLOCK];
+        matrix.row(0, &mut weights);
+        let expect: f32 = weights.iter().map(|weight| weight * -127.0).sum();
+        for &isa in Isa::ALL.iter().filter(|isa| isa.is_here()) {
+            let values = Shared::new(GROUP);
+            let out = Out {
+                values: &values,
+                start: 0,
+                stride: GROUP,
+            };
+            let job = Job {
+                form: matrix.form(),
+                weights: matrix.group(0),
+                activations,
+                out,
+            };
+            isa.group(&job, 0, 1);
+            // SAFETY: nobody else has the buffer.
+            assert_eq!(
+                unsafe { values.read(0, GROUP) },
+                [expect; GROUP],
+                "{dtype:?} {}",
+                isa.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn operations_have_the_same_bits_on_every_instruction_set() {
+    let run = |isa: Isa| {
+        let mut x = numbers(1, 256);
+        let mut out = vec![0.0; 256];
+        ops::rms_norm(isa, &x, &numbers(2, 256), 1e-5, &mut out);
+        ops::silu_product(isa, &mut out, &numbers(3, 256));
+        ops::add(isa, &mut x, &out);
+        ops::rotate_halves(isa, &mut x, &numbers(4, 128), &numbers(5, 128));
+        ops::rotate_neighbours(isa, &mut x, &numbers(6, 128), &numbers(7, 128));
+        let cache: Vec<u16> = numbers(8, 64 * 300)
+            .into_iter()
+            .map(super::attention::narrow)
+            .collect();
+        let mut scores = vec![0.0; 300];
+        super::attention::attend(isa, &x[..64], &cache, &cache, &mut scores, &mut out[..64]);
+        x.extend(out);
+        x.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+    };
+    let expect = run(Isa::Scalar);
+    for &isa in Isa::ALL.iter().filter(|isa| isa.is_here()) {
+        assert!(run(isa) == expect, "{}", isa.name());
+    }
+}
+
+#[test]
+fn the_exponential_is_close() {
+    for i in -8700..8800 {
+        let x = i as f32 / 100.0;
+        let (got, expect) = (f64::from(ops::exp(x)), f64::from(x).exp());
+        assert!(
+            (got / expect - 1.0).abs() < 3e-7,
+            "e^{x} = {expect}, not {got}"
+        );
+    }
+    assert_eq!(ops::exp(-1000.0), 0.0);
+}
+
+#[test]
+fn halves_survive_the_cache() {
+    for bits in (0u16..0x7C00).chain(0x8000..0xFC00) {
+        let x = half::f16::from_bits(bits).to_f32();
+        assert_eq!(super::attention::narrow(x), bits);
+        assert_eq!(super::attention::widen(bits).to_bits(), x.to_bits());
+    }
+    assert_eq!(super::attention::narrow(1e9), half::f16::MAX.to_bits());
+}

@@ -1,0 +1,258 @@
+//! A llama-like decoder on the CPU engine.
+
+use std::ops::RangeInclusive;
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use candle_core::Device;
+use candle_core::quantized::GgmlDType;
+use candle_core::quantized::ggml_file::qtensor_from_ggml;
+
+use super::gguf::GgufFile;
+use super::hyperparameters::{Architecture, Hyperparameters};
+use super::rotary::rotations;
+use super::{Logits, Model, PassError, Token};
+use crate::cancel::Cancel;
+use crate::cpu::Isa;
+use crate::cpu::forward::{Forward, Layer, MAX_HEAD, MAX_ROWS, Shape, Weights};
+use crate::cpu::pack::{BLOCK, GROUP, Matrix};
+
+/// The decoder with its weights and its cache.
+pub struct CpuDecoder {
+    name: String,
+    weights: Weights,
+    forward: Forward,
+    n_logits: usize,
+    capacity: usize,
+    len: usize,
+}
+
+impl CpuDecoder {
+    /// Packs the weights of `file` for instruction set `isa`, with a cache for `capacity` tokens and
+    /// `n_threads` threads. `progress` is told the bytes read so far.
+    pub fn load(
+        file: &GgufFile,
+        capacity: usize,
+        isa: Isa,
+        n_threads: usize,
+        cancel: &Cancel,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Self> {
+        let hyper = Hyperparameters::from_gguf(file)?;
+        check_shape(&hyper)?;
+        let mut reader = Reader {
+            file,
+            cancel,
+            progress,
+            read: 0,
+        };
+        let weights = reader.weights(&hyper, capacity)?;
+        let shape = Shape {
+            hidden: hyper.hidden,
+            inner: hyper.feed_forward,
+            n_heads: hyper.n_heads,
+            n_kv_heads: hyper.n_kv_heads,
+            head_dim: hyper.head_dim,
+            rms_epsilon: hyper.rms_epsilon,
+            rotate_halves: match hyper.architecture {
+                Architecture::Llama => false,
+                Architecture::Qwen2 => true,
+            },
+        };
+        let n_logits = weights.head().rows();
+        let forward = Forward::new(shape, hyper.n_layers, n_logits, capacity, isa, n_threads)
+            .context("cannot start the engine's threads")?;
+        let name = file
+            .str("general.name")?
+            .unwrap_or("unnamed model")
+            .to_owned();
+        Ok(Self {
+            name,
+            weights,
+            forward,
+            n_logits,
+            capacity,
+            len: 0,
+        })
+    }
+
+    fn check_room(&self, tokens: &[Token]) -> Result<(), PassError> {
+        if self.len + tokens.len() > self.capacity {
+            return Err(anyhow!("the context of {} tokens is full", self.capacity).into());
+        }
+        Ok(())
+    }
+}
+
+impl Model for CpuDecoder {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn n_logits(&self) -> usize {
+        self.n_logits
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    fn prefill(
+        &mut self,
+        tokens: &[Token],
+        cancel: &Cancel,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<(), PassError> {
+        self.check_room(tokens)?;
+        let mut done = 0;
+        for chunk in tokens.chunks(MAX_ROWS) {
+            self.forward
+                .pass(&self.weights, chunk, self.len, None, cancel)?;
+            self.len += chunk.len();
+            done += chunk.len();
+            progress(done);
+        }
+        Ok(())
+    }
+
+    fn forward(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Logits, PassError> {
+        self.check_room(tokens)?;
+        let mut data = Vec::with_capacity(tokens.len() * self.n_logits);
+        let mut start = self.len;
+        for chunk in tokens.chunks(MAX_ROWS) {
+            self.forward
+                .pass(&self.weights, chunk, start, Some(&mut data), cancel)?;
+            start += chunk.len();
+        }
+        self.len = start;
+        Ok(Logits::new(data, self.n_logits))
+    }
+}
+
+/// What the kernels ask of a shape, beyond what makes sense at all.
+fn check_shape(hyper: &Hyperparameters) -> Result<()> {
+    let multiple = |what: &str, size: usize, of: usize| {
+        ensure!(
+            size.is_multiple_of(of),
+            "{what} of {size} is not a multiple of {of}: use --device metal"
+        );
+        Ok(())
+    };
+    multiple("a width", hyper.hidden, BLOCK)?;
+    multiple("a feed-forward width", hyper.feed_forward, BLOCK)?;
+    multiple("a head size", hyper.head_dim, BLOCK)?;
+    const HEADS: RangeInclusive<usize> = GROUP..=MAX_HEAD;
+    ensure!(
+        HEADS.contains(&hyper.head_dim),
+        "heads of {} are too large",
+        hyper.head_dim
+    );
+    Ok(())
+}
+
+/// Reads tensors, checks their shapes, counts their bytes.
+struct Reader<'a> {
+    file: &'a GgufFile,
+    cancel: &'a Cancel,
+    progress: &'a mut dyn FnMut(u64),
+    read: u64,
+}
+
+impl Reader<'_> {
+    fn weights(&mut self, hyper: &Hyperparameters, capacity: usize) -> Result<Weights> {
+        let (hidden, inner) = (hyper.hidden, hyper.feed_forward);
+        let (q_size, kv_size) = (
+            hyper.n_heads * hyper.head_dim,
+            hyper.n_kv_heads * hyper.head_dim,
+        );
+        let embedding = self.matrix("token_embd.weight", hyper.vocab, hidden)?;
+        let mut layers = Vec::with_capacity(hyper.n_layers);
+        for i in 0..hyper.n_layers {
+            let name = |part: &str| format!("blk.{i}.{part}");
+            layers.push(Layer {
+                attention_norm: self.vector(&name("attn_norm.weight"), hidden)?,
+                q: self.matrix(&name("attn_q.weight"), q_size, hidden)?,
+                k: self.matrix(&name("attn_k.weight"), kv_size, hidden)?,
+                v: self.matrix(&name("attn_v.weight"), kv_size, hidden)?,
+                q_bias: self.optional(&name("attn_q.bias"), q_size)?,
+                k_bias: self.optional(&name("attn_k.bias"), kv_size)?,
+                v_bias: self.optional(&name("attn_v.bias"), kv_size)?,
+                q_norm: self.optional(&name("attn_q_norm.weight"), hyper.head_dim)?,
+                k_norm: self.optional(&name("attn_k_norm.weight"), hyper.head_dim)?,
+                output: self.matrix(&name("attn_output.weight"), hidden, q_size)?,
+                feed_forward_norm: self.vector(&name("ffn_norm.weight"), hidden)?,
+                gate: self.matrix(&name("ffn_gate.weight"), inner, hidden)?,
+                up: self.matrix(&name("ffn_up.weight"), inner, hidden)?,
+                down: self.matrix(&name("ffn_down.weight"), hidden, inner)?,
+            });
+        }
+        let head = match self.file.tensor("output.weight") {
+            Some(info) => {
+                let rows = info.shape[0];
+                ensure!(
+                    (1..=hyper.vocab).contains(&rows),
+                    "output.weight has {rows} rows for a vocabulary of {}",
+                    hyper.vocab
+                );
+                Some(self.matrix("output.weight", rows, hidden)?)
+            }
+            None => None,
+        };
+        let norm = self.vector("output_norm.weight", hidden)?;
+        let factors = self.optional("rope_freqs.weight", hyper.head_dim / 2)?;
+        let (cos, sin) = rotations(hyper, factors.as_deref(), capacity);
+        Ok(Weights {
+            embedding,
+            layers,
+            norm,
+            head,
+            cos,
+            sin,
+        })
+    }
+
+    /// The bytes of a tensor of the given shape.
+    fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<(GgmlDType, &[u8])> {
+        self.cancel.check()?;
+        let info = self.file.tensor(name).with_context(|| {
+            format!("the file has no tensor {name}: it is not a whole model of this architecture")
+        })?;
+        ensure!(
+            info.shape == shape,
+            "tensor {name} has shape {:?}, but the file's own settings ask for {shape:?}",
+            info.shape
+        );
+        let bytes = self.file.bytes(info);
+        self.read += bytes.len() as u64;
+        (self.progress)(self.read);
+        Ok((info.dtype, bytes))
+    }
+
+    fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<Matrix> {
+        let (dtype, bytes) = self.tensor(name, &[rows, columns])?;
+        Matrix::pack(dtype, bytes, rows, columns).with_context(|| format!("packing tensor {name}"))
+    }
+
+    fn vector(&mut self, name: &str, len: usize) -> Result<Vec<f32>> {
+        let (dtype, bytes) = self.tensor(name, &[len])?;
+        let tensor = qtensor_from_ggml(dtype, bytes, vec![len], &Device::Cpu)?;
+        Ok(tensor.dequantize(&Device::Cpu)?.to_vec1()?)
+    }
+
+    fn optional(&mut self, name: &str, len: usize) -> Result<Option<Vec<f32>>> {
+        match self.file.tensor(name) {
+            Some(_) => self.vector(name, len).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
