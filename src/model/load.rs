@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use candle_core::Device;
 
 use super::candle_decoder::CandleDecoder;
 use super::chat_template::ChatTemplate;
@@ -92,11 +91,16 @@ pub fn load(
     let mut notes = Vec::new();
     let hyper = Hyperparameters::from_gguf(&file)?;
     let context = context(settings.context, hyper.trained_context, &mut notes)?;
-    check_memory(&file, &hyper, draft_file.as_ref().ok(), context)?;
+    check_memory(
+        &file,
+        &hyper,
+        draft_file.as_ref().ok().map(|(_, file)| file),
+        context,
+    )?;
 
-    let mut decode = |file: &GgufFile, device: &Device, what: &str, capacity| {
+    let mut decode = |title: &str, file: &GgufFile, what: &str| {
         let total = file.weight_bytes();
-        CandleDecoder::load(file, capacity, device, cancel, &mut |done| {
+        CandleDecoder::load(title, file, context, &device, cancel, &mut |done| {
             progress(Progress::Loading(Loading {
                 what: what.to_owned(),
                 done,
@@ -105,9 +109,9 @@ pub fn load(
         })
         .with_context(|| format!("cannot load {}", file.name()))
     };
-    let target = decode(&file, &device, "target", context)?;
+    let target = decode(&settings.target.title(), &file, "target")?;
     let draft = match draft_file {
-        Ok(draft_file) => Ok(Box::new(decode(&draft_file, &device, "draft", context)?) as Box<_>),
+        Ok((title, file)) => Ok(Box::new(decode(&title, &file, "draft")?) as Box<_>),
         Err(why) => Err(why),
     };
     Ok(Loaded {
@@ -142,17 +146,20 @@ pub fn open(
     GgufFile::open(path)
 }
 
-/// The draft's file, or why there is none. What the user named must work; what speck would add itself
+/// The draft's title and file, or why there is none. What the user named must work; what speck would add itself
 /// may be missing.
 fn draft_file(
     settings: &LoadSettings,
     tokenizer: &Tokenizer,
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Result<GgufFile, String>> {
+) -> Result<Result<(String, GgufFile), String>> {
     let named = match &settings.draft {
         DraftChoice::None => return Ok(Err("there is no draft model (--draft none)".into())),
-        DraftChoice::Model(reference) => Some(open(reference, settings.offline, cancel, progress)?),
+        DraftChoice::Model(reference) => Some((
+            reference.title(),
+            open(reference, settings.offline, cancel, progress)?,
+        )),
         DraftChoice::Auto => match &settings.target {
             Reference::Preset(preset) => {
                 Some(open_draft(&preset.draft, settings, cancel, progress)?)
@@ -160,15 +167,15 @@ fn draft_file(
             Reference::Remote(_) | Reference::File(_) | Reference::Scripted => None,
         },
     };
-    if let Some(file) = named {
+    if let Some((title, file)) = named {
         Tokenizer::from_gguf(&file)
             .and_then(|draft| tokenizer.check_same(&draft))
             .with_context(|| format!("{} cannot draft for this target", file.name()))?;
-        return Ok(Ok(file));
+        return Ok(Ok((title, file)));
     }
     let built_in = SMOLLM2_135M_DRAFT.open()?;
     match tokenizer.check_same(&Tokenizer::from_gguf(&built_in)?) {
-        Ok(()) => Ok(Ok(built_in)),
+        Ok(()) => Ok(Ok((SMOLLM2_135M_DRAFT.name.to_owned(), built_in))),
         Err(_) => Ok(Err(
             "the built-in draft model has another vocabulary: name one with --draft".into(),
         )),
@@ -180,15 +187,14 @@ fn open_draft(
     settings: &LoadSettings,
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress),
-) -> Result<GgufFile> {
+) -> Result<(String, GgufFile)> {
     match draft {
-        Draft::Embedded(embedded) => embedded.open(),
-        Draft::Remote(remote) => open(
-            &Reference::Remote(remote.clone()),
-            settings.offline,
-            cancel,
-            progress,
-        ),
+        Draft::Embedded(embedded) => Ok((embedded.name.to_owned(), embedded.open()?)),
+        Draft::Remote(remote) => {
+            let reference = Reference::Remote(remote.clone());
+            let file = open(&reference, settings.offline, cancel, progress)?;
+            Ok((reference.title(), file))
+        }
     }
 }
 
