@@ -2,7 +2,10 @@
 //!
 //! Flags of `chat` override one configuration key each, and say which.
 
-#![expect(clippy::doc_markdown, reason = "these comments are the program's help, which has no markdown")]
+#![expect(
+    clippy::doc_markdown,
+    reason = "these comments are the program's help, which has no markdown"
+)]
 
 use std::path::PathBuf;
 

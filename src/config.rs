@@ -263,7 +263,10 @@ fn read(path: &Path) -> Result<String, String> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        format!("line {} is not UTF-8 text", line_of(&String::from_utf8_lossy(valid)))
+        format!(
+            "line {} is not UTF-8 text",
+            line_of(&String::from_utf8_lossy(valid))
+        )
     })
 }
 
