@@ -3,7 +3,9 @@
 //! - tokens per pass = emitted tokens / target passes, over all rounds, also those without a draft;
 //! - acceptance = accepted / drafted tokens that were verified;
 //! - the decode clock starts when the first round has landed, so reading the prompt is not in it;
-//! - speed-up = emitted tokens × plain time per token / wall time, over the rolling window.
+//! - speed-up = emitted tokens × plain time per token / wall time: while an answer is written over the
+//!   rolling window, in its summary over the rounds that the decode clock has timed; never over fewer
+//!   than [`MIN_VERDICT_PASSES`].
 //!
 //! A rate without data is `None`, never 0 and never NaN.
 
@@ -14,8 +16,11 @@ use crate::engine::protocol::{Baseline, Round};
 
 /// Rounds that the rolling window holds at most.
 pub const WINDOW_ROUNDS: usize = 64;
-/// Wall time that the rolling window holds at most.
+/// Wall time that the rolling window holds at most, unless that is fewer than [`MIN_VERDICT_PASSES`].
 pub const WINDOW_TIME: Duration = Duration::from_secs(10);
+/// Passes that a speed-up is over at least. One pass emits between one token and a whole draft and one
+/// more: over fewer passes the rate tells of a phrase, not of the strategy.
+pub const MIN_VERDICT_PASSES: usize = 8;
 
 /// Counts and times, summed over rounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,8 +110,12 @@ impl Totals {
         (seconds > 0.0).then(|| self.emitted as f64 / seconds)
     }
 
-    /// How many times faster these rounds were than plain decoding would have been.
+    /// How many times faster these rounds were than plain decoding would have been; `None` for fewer
+    /// than [`MIN_VERDICT_PASSES`].
     pub fn speed_up(&self, baseline: Option<Baseline>) -> Option<f64> {
+        if self.passes < MIN_VERDICT_PASSES {
+            return None;
+        }
         let plain = baseline?.per_token.as_secs_f64() * self.emitted as f64;
         let wall = self.wall().as_secs_f64();
         (plain > 0.0 && wall > 0.0).then(|| plain / wall)
@@ -169,7 +178,7 @@ impl Stats {
             ..round.clone()
         });
         while self.window.len() > WINDOW_ROUNDS
-            || self.window.len() > 1
+            || self.window.len() > MIN_VERDICT_PASSES
                 && self.window.iter().map(Round::wall).sum::<Duration>() > WINDOW_TIME
         {
             self.window.pop_front();
@@ -201,7 +210,8 @@ impl Stats {
         &self.decode
     }
 
-    /// The last [`WINDOW_ROUNDS`] rounds or [`WINDOW_TIME`], whichever is less.
+    /// The last [`WINDOW_ROUNDS`] rounds or [`WINDOW_TIME`], whichever is less, but at least
+    /// [`MIN_VERDICT_PASSES`] if there are as many.
     pub fn rolling(&self) -> Totals {
         Totals::of(&self.window)
     }
@@ -285,7 +295,9 @@ mod tests {
     #[test]
     fn speed_up_needs_a_baseline_and_uses_the_window_only() {
         let mut stats = Stats::default();
-        stats.push(&round(3, 1, [10, 30, 0]));
+        for _ in 0..MIN_VERDICT_PASSES {
+            stats.push(&round(3, 1, [10, 30, 0]));
+        }
         assert_eq!(stats.speed_up(), None);
         stats.set_baseline(Baseline {
             per_token: Duration::from_millis(30),
@@ -300,11 +312,33 @@ mod tests {
     }
 
     #[test]
-    fn the_window_holds_at_most_ten_seconds() {
+    fn a_few_passes_are_no_verdict() {
         let mut stats = Stats::default();
-        for _ in 0..5 {
-            stats.push(&round(0, 0, [0, 4000, 0]));
+        stats.set_baseline(Baseline {
+            per_token: Duration::from_millis(30),
+            context: 0,
+        });
+        for n in 0..=MIN_VERDICT_PASSES {
+            assert_eq!(stats.speed_up().is_some(), n == MIN_VERDICT_PASSES, "{n}");
+            stats.push(&round(3, 1, [10, 30, 0]));
         }
-        assert_eq!(stats.rolling().passes, 2);
+        // The summary of the answer leaves the first round out.
+        assert_eq!(stats.decode().speed_up(stats.baseline()), Some(1.5));
+        stats.clear_window();
+        assert_eq!(stats.speed_up(), None);
+    }
+
+    #[test]
+    fn the_window_holds_ten_seconds_or_enough_for_a_verdict() {
+        let check = |ms: u64, expect: usize| {
+            let mut stats = Stats::default();
+            for _ in 0..=WINDOW_ROUNDS {
+                stats.push(&round(0, 0, [0, ms, 0]));
+            }
+            assert_eq!(stats.rolling().passes, expect, "{ms}");
+        };
+        check(20, WINDOW_ROUNDS);
+        check(400, 25);
+        check(4000, MIN_VERDICT_PASSES);
     }
 }

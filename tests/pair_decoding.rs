@@ -95,14 +95,14 @@ fn write(
 }
 
 /// Compares every way of drafting with plain decoding, for the prompts at `which`.
-fn check_identity(which: &[usize], lengths: impl Iterator<Item = usize> + Clone, budget: usize) {
+fn check_identity(which: &[usize], lengths: &[usize], budget: usize) {
     let (mut plain, prompts) = decoder(1);
     let expect: Vec<Vec<Token>> = which
         .iter()
         .map(|&i| write(&mut plain, &prompts[i], budget, |_| "plain", |_| false))
         .collect();
     let mut compared = 0;
-    for length in lengths.clone() {
+    for &length in lengths {
         let (mut decoder, _) = decoder(length);
         for (&i, expect) in which.iter().zip(&expect) {
             let mut check = |what: &str, written: Vec<Token>| {
@@ -117,7 +117,7 @@ fn check_identity(which: &[usize], lengths: impl Iterator<Item = usize> + Clone,
                 "draft",
                 write(&mut decoder, prompt, budget, |_| "draft", |_| false),
             );
-            if Some(length) == lengths.clone().next() {
+            if length == lengths[0] {
                 check(
                     "lookup",
                     write(&mut decoder, prompt, budget, |_| "lookup", |_| false),
@@ -140,13 +140,13 @@ fn check_identity(which: &[usize], lengths: impl Iterator<Item = usize> + Clone,
 #[test]
 #[ignore = "needs the default pair: scripts/test.sh"]
 fn pair_texts_do_not_depend_on_the_strategy() {
-    check_identity(&[1, 4], [3, 8].into_iter(), 64);
+    check_identity(&[1, 4], &[3, 8], 64);
 }
 
 #[test]
 #[ignore = "long: scripts/identity.sh"]
 fn full_texts_do_not_depend_on_the_strategy() {
-    check_identity(&(0..12).collect::<Vec<_>>(), 1..=8, 256);
+    check_identity(&(0..12).collect::<Vec<_>>(), &[1, 2, 3, 4, 5, 6, 7, 8], 256);
 }
 
 #[derive(Deserialize)]

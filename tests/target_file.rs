@@ -24,7 +24,7 @@ struct Prompt {
 
 #[test]
 #[ignore = "needs the default pair: scripts/test.sh"]
-fn header() {
+fn pair_header_is_read_as_the_reference_reads_it() {
     let file = target();
     let expect = Hyperparameters {
         architecture: Architecture::Llama,
@@ -46,7 +46,7 @@ fn header() {
 
 #[test]
 #[ignore = "needs the default pair: scripts/test.sh"]
-fn prompts_and_draft() {
+fn pair_prompts_and_vocabularies_fit() {
     let start = Instant::now();
     let file = target();
     let opened = start.elapsed();

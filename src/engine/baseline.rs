@@ -10,7 +10,7 @@ const KEEP: usize = 15;
 /// Passes timed when nothing else is to be done.
 pub(super) const IDLE_PASSES: usize = 5;
 /// Plain rounds of an answer between two reports.
-const REPORT_EVERY: usize = 8;
+const REPORT_EVERY: usize = 4;
 
 /// The latest timings of one-row passes at about one context length.
 #[derive(Default)]

@@ -80,7 +80,7 @@ fn run(
     };
     let worked = catch_unwind(AssertUnwindSafe(|| -> anyhow::Result<()> {
         let loaded = load(cancel, &mut progress)?;
-        worker::Worker::new(loaded, settings, inbox, outbox)?.work();
+        worker::Worker::new(loaded, settings, inbox, outbox).work();
         Ok(())
     }));
     let message = match worked {

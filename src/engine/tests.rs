@@ -210,7 +210,9 @@ fn a_prompt_that_does_not_fit_is_refused_with_what_to_do() {
 #[test]
 fn an_answer_ends_with_the_context() {
     let (mut session, ready) = Session::start("draft", 64);
-    let answer = session.ask(QUESTION, |_, _, _| {});
+    // The fake writes it twice, which has no room.
+    let question = [QUESTION; 2].join(" ");
+    let answer = session.ask(&question, |_, _, _| {});
     assert_eq!(answer.finished().reason, FinishReason::ContextFull);
     assert_eq!(
         answer.rounds.last().unwrap().context_used,

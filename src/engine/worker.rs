@@ -46,7 +46,7 @@ impl<'a> Worker<'a> {
         settings: Settings,
         inbox: &'a Receiver<Command>,
         outbox: &'a UnboundedSender<Event>,
-    ) -> Result<Self> {
+    ) -> Self {
         let target_name = loaded.target.name().to_owned();
         let draft_name = loaded
             .draft
@@ -110,7 +110,7 @@ impl<'a> Worker<'a> {
             strategy: worker.decoder.strategy(),
             notes,
         }));
-        Ok(worker)
+        worker
     }
 
     /// Obeys commands until there is nobody left to give any.
@@ -141,13 +141,11 @@ impl<'a> Worker<'a> {
 
     fn time_plain_pass(&mut self) {
         let timed = catch_unwind(AssertUnwindSafe(|| self.decoder.time_plain(&Cancel::new())));
-        match timed {
-            Ok(Ok(Some(time))) => self.meter.push(time),
-            Ok(Ok(None) | Err(_)) | Err(_) => {
-                self.meter_due = false;
-                return;
-            }
-        }
+        let Ok(Ok(Some(time))) = timed else {
+            self.meter_due = false;
+            return;
+        };
+        self.meter.push(time);
         // The first pass after a pause warms up.
         if self.meter.len() > IDLE_PASSES {
             self.meter_due = false;

@@ -83,9 +83,10 @@ fn multiply(weight: &QMatMul, x: &Tensor) -> candle_core::Result<Tensor> {
 }
 
 impl CandleDecoder {
-    /// Reads the weights of `file` onto `device`, with a cache for `capacity` tokens. `progress` is
-    /// told the bytes read so far.
+    /// Reads the weights of `file` onto `device`, with a cache for `capacity` tokens; people see the
+    /// model as `name`. `progress` is told the bytes read so far.
     pub fn load(
+        name: &str,
         file: &GgufFile,
         capacity: usize,
         device: &Device,
@@ -157,10 +158,7 @@ impl CandleDecoder {
             device,
         )?;
         Ok(Self {
-            name: file
-                .str("general.name")?
-                .unwrap_or("unnamed model")
-                .to_owned(),
+            name: name.to_owned(),
             hyper,
             device: device.clone(),
             embedding,
@@ -181,6 +179,10 @@ impl CandleDecoder {
     }
 
     /// Feeds `tokens` through the layers: `(n, hidden)` before the final norm. `Break` on cancel.
+    #[expect(
+        clippy::many_single_char_names,
+        reason = "x, h, q, k, v are what papers and other programs call them"
+    )]
     fn hidden(
         &mut self,
         tokens: &[Token],

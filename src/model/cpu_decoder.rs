@@ -27,9 +27,10 @@ pub struct CpuDecoder {
 }
 
 impl CpuDecoder {
-    /// Packs the weights of `file` for instruction set `isa`, with a cache for `capacity` tokens and
+    /// Packs the weights of `file`, called `title`, for instruction set `isa`, with a cache for `capacity` tokens and
     /// `n_threads` threads. `progress` is told the bytes read so far.
     pub fn load(
+        title: &str,
         file: &GgufFile,
         capacity: usize,
         isa: Isa,
@@ -61,12 +62,8 @@ impl CpuDecoder {
         let n_logits = weights.head().rows();
         let forward = Forward::new(shape, hyper.n_layers, n_logits, capacity, isa, n_threads)
             .context("cannot start the engine's threads")?;
-        let name = file
-            .str("general.name")?
-            .unwrap_or("unnamed model")
-            .to_owned();
         Ok(Self {
-            name,
+            name: title.to_owned(),
             weights,
             forward,
             n_logits,

@@ -92,9 +92,14 @@ pub fn load(
     let mut notes = Vec::new();
     let hyper = Hyperparameters::from_gguf(&file)?;
     let context = context(settings.context, hyper.trained_context, &mut notes)?;
-    check_memory(&file, &hyper, draft_file.as_ref().ok(), context)?;
+    check_memory(
+        &file,
+        &hyper,
+        draft_file.as_ref().ok().map(|(_, file)| file),
+        context,
+    )?;
 
-    let mut decode = |file: &GgufFile, what: &str| -> Result<Box<dyn Model>> {
+    let mut decode = |title: &str, file: &GgufFile, what: &str| -> Result<Box<dyn Model>> {
         let total = file.weight_bytes();
         let mut progress = |done| {
             let what = what.to_owned();
@@ -102,19 +107,19 @@ pub fn load(
         };
         let loaded = match &backend {
             &Backend::Cpu { isa, n_threads } => {
-                CpuDecoder::load(file, context, isa, n_threads, cancel, &mut progress)
+                CpuDecoder::load(title, file, context, isa, n_threads, cancel, &mut progress)
                     .map(|model| Box::new(model) as _)
             }
             Backend::Candle(device) => {
-                CandleDecoder::load(file, context, device, cancel, &mut progress)
+                CandleDecoder::load(title, file, context, device, cancel, &mut progress)
                     .map(|model| Box::new(model) as _)
             }
         };
         loaded.with_context(|| format!("cannot load {}", file.name()))
     };
-    let target = decode(&file, "target")?;
+    let target = decode(&settings.target.title(), &file, "target")?;
     let draft = match draft_file {
-        Ok(draft_file) => Ok(decode(&draft_file, "draft")?),
+        Ok((title, file)) => Ok(decode(&title, &file, "draft")?),
         Err(why) => Err(why),
     };
     Ok(Loaded {
@@ -149,17 +154,20 @@ pub fn open(
     GgufFile::open(path)
 }
 
-/// The draft's file, or why there is none. What the user named must work; what speck would add itself
+/// The draft's title and file, or why there is none. What the user named must work; what speck would add itself
 /// may be missing.
 fn draft_file(
     settings: &LoadSettings,
     tokenizer: &Tokenizer,
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Result<GgufFile, String>> {
+) -> Result<Result<(String, GgufFile), String>> {
     let named = match &settings.draft {
         DraftChoice::None => return Ok(Err("there is no draft model (--draft none)".into())),
-        DraftChoice::Model(reference) => Some(open(reference, settings.offline, cancel, progress)?),
+        DraftChoice::Model(reference) => Some((
+            reference.title(),
+            open(reference, settings.offline, cancel, progress)?,
+        )),
         DraftChoice::Auto => match &settings.target {
             Reference::Preset(preset) => {
                 Some(open_draft(&preset.draft, settings, cancel, progress)?)
@@ -167,15 +175,15 @@ fn draft_file(
             Reference::Remote(_) | Reference::File(_) | Reference::Scripted => None,
         },
     };
-    if let Some(file) = named {
+    if let Some((title, file)) = named {
         Tokenizer::from_gguf(&file)
             .and_then(|draft| tokenizer.check_same(&draft))
             .with_context(|| format!("{} cannot draft for this target", file.name()))?;
-        return Ok(Ok(file));
+        return Ok(Ok((title, file)));
     }
     let built_in = SMOLLM2_135M_DRAFT.open()?;
     match tokenizer.check_same(&Tokenizer::from_gguf(&built_in)?) {
-        Ok(()) => Ok(Ok(built_in)),
+        Ok(()) => Ok(Ok((SMOLLM2_135M_DRAFT.name.to_owned(), built_in))),
         Err(_) => Ok(Err(
             "the built-in draft model has another vocabulary: name one with --draft".into(),
         )),
@@ -187,15 +195,14 @@ fn open_draft(
     settings: &LoadSettings,
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress),
-) -> Result<GgufFile> {
+) -> Result<(String, GgufFile)> {
     match draft {
-        Draft::Embedded(embedded) => embedded.open(),
-        Draft::Remote(remote) => open(
-            &Reference::Remote(remote.clone()),
-            settings.offline,
-            cancel,
-            progress,
-        ),
+        Draft::Embedded(embedded) => Ok((embedded.name.to_owned(), embedded.open()?)),
+        Draft::Remote(remote) => {
+            let reference = Reference::Remote(remote.clone());
+            let file = open(&reference, settings.offline, cancel, progress)?;
+            Ok((reference.title(), file))
+        }
     }
 }
 

@@ -16,6 +16,8 @@ use super::gguf::{Aligned, GgufFile};
 pub struct Preset {
     /// What it is called on the command line.
     pub name: &'static str,
+    /// The target's name, for people.
+    pub title: &'static str,
     /// What it is, in a few words.
     pub summary: &'static str,
     /// Licence of the models.
@@ -60,6 +62,7 @@ pub static SMOLLM2_135M_DRAFT: Embedded = Embedded {
 static PRESETS: LazyLock<Vec<Preset>> = LazyLock::new(|| {
     vec![Preset {
         name: "smollm2-135m",
+        title: "SmolLM2-135M",
         summary: "small and quick to start; its draft ships inside speck",
         licence: "Apache-2.0",
         target: Remote {
@@ -119,6 +122,21 @@ impl Reference {
     pub fn parse(text: &str) -> Result<Self> {
         let home = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_owned());
         parse(text, home.as_deref(), &|path| path.exists())
+    }
+
+    /// What people call the model: a preset's title, or else the file's name without `.gguf`. What the
+    /// file calls itself is often left over from its training and tells nobody which model it is.
+    pub fn title(&self) -> String {
+        let stem = |path: &Path| {
+            let stem = path.file_stem().unwrap_or(path.as_os_str());
+            stem.to_string_lossy().into_owned()
+        };
+        match self {
+            Self::Preset(preset) => preset.title.to_owned(),
+            Self::File(path) => stem(path),
+            Self::Remote(remote) => stem(Path::new(&remote.file)),
+            Self::Scripted => SCRIPTED.to_owned(),
+        }
     }
 }
 
@@ -235,6 +253,19 @@ mod tests {
         check("a b/c:d", file("a b/c:d"));
         check("here", file("here"));
         check("folder/here", file("folder/here"));
+    }
+
+    #[test]
+    fn titles_are_short_and_tell_models_apart() {
+        let check = |text: &str, expect: &str| {
+            assert_eq!(read(text).unwrap().title(), expect, "{text}");
+        };
+        check("scripted", "scripted");
+        check("smollm2-135m", "SmolLM2-135M");
+        check("~/models/Some-1B.Q4_0.gguf", "Some-1B.Q4_0");
+        check("o/r:sub/Some-1B.GGUF@v1", "Some-1B");
+        check("/", "/");
+        check("..", "..");
     }
 
     #[test]

@@ -24,13 +24,15 @@ pub enum Step {
     Panic,
 }
 
+type Script = Box<dyn FnMut(&[Token]) -> Step + Send>;
+
 /// A model that follows a function.
 pub struct ScriptedModel {
     name: String,
     n_logits: usize,
     capacity: usize,
     pass_time: Duration,
-    script: Box<dyn FnMut(&[Token]) -> Step + Send>,
+    script: Script,
     cached: Vec<Token>,
 }
 
@@ -55,6 +57,7 @@ impl ScriptedModel {
     }
 
     /// Makes each pass (and each chunk of a prefill) take at least this long.
+    #[must_use]
     pub fn with_pass_time(mut self, pass_time: Duration) -> Self {
         self.pass_time = pass_time;
         self

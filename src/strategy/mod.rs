@@ -90,8 +90,11 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|entry| entry.name == name)
 }
 
+/// The name of a strategy that cannot run, and why.
+pub type Missing = (&'static str, String);
+
 /// Builds every strategy that can run, and says why each other one cannot.
-pub fn build_all(mut parts: Parts) -> (Vec<Box<dyn Strategy>>, Vec<(&'static str, String)>) {
+pub fn build_all(mut parts: Parts) -> (Vec<Box<dyn Strategy>>, Vec<Missing>) {
     let mut built = Vec::new();
     let mut missing = Vec::new();
     for entry in ALL {

@@ -138,7 +138,8 @@ fn headline(app: &App, theme: &Theme) -> Line<'static> {
 pub fn why_unknown(shown: &Shown) -> &'static str {
     match shown.stats.baseline() {
         None => "plain not measured yet",
-        Some(_) => "no passes yet",
+        Some(_) if shown.stats.rolling().passes == 0 => "no passes yet",
+        Some(_) => "too few passes yet",
     }
 }
 

@@ -1,10 +1,13 @@
 //! Fetching model files from a hub on 127.0.0.1 and from a fake pip that misbehave in every way
 //! known.
 
+mod caches;
 mod hub;
 #[path = "../support/hub_server.rs"]
 mod hub_server;
 mod pip;
+mod place;
+mod processes;
 
 use std::path::Path;
 use std::time::Duration;

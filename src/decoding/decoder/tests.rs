@@ -16,7 +16,7 @@ const END: Token = 0;
 /// A reproducible choice from a context: short repetitive texts with an end now and then.
 fn choice(context: &[Token], seed: u64, window: usize) -> Token {
     let recent = &context[context.len().saturating_sub(window)..];
-    let mut hash = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ context.len() as u64 / 40;
+    let mut hash = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (context.len() as u64 / 40);
     for &token in recent {
         hash = (hash ^ u64::from(token))
             .wrapping_mul(0xBF58_476D_1CE4_E5B9)
@@ -41,7 +41,7 @@ fn target(seed: u64, capacity: usize) -> Box<dyn Model> {
 /// Agrees with the target most of the time.
 fn draft(seed: u64, capacity: usize) -> Box<dyn Model> {
     let script = move |context: &[Token]| {
-        let wrong = choice(context, seed + 1, 2) % 3 == 0;
+        let wrong = choice(context, seed + 1, 2).is_multiple_of(3);
         Step::Write(if wrong { 1 } else { choice(context, seed, 3) })
     };
     Box::new(ScriptedModel::new(

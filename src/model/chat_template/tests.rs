@@ -1,3 +1,5 @@
+//! Chat templates: the reference text, what hostile ones cost, and that typed text stays text.
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 

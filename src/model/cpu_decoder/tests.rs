@@ -38,7 +38,16 @@ fn file(shape: TinyModel) -> GgufFile {
 }
 
 fn cpu(file: &GgufFile, isa: Isa, n_threads: usize) -> CpuDecoder {
-    CpuDecoder::load(file, CONTEXT, isa, n_threads, &Cancel::new(), &mut |_| {}).unwrap()
+    CpuDecoder::load(
+        "tiny",
+        file,
+        CONTEXT,
+        isa,
+        n_threads,
+        &Cancel::new(),
+        &mut |_| {},
+    )
+    .unwrap()
 }
 
 fn text(n: usize) -> Vec<Token> {
@@ -125,7 +134,8 @@ fn logits_agree_with_the_candle_decoder() {
         let name = format!("{} {:?}", shape.architecture, shape.weights);
         let file = file(shape);
         let mut reference =
-            CandleDecoder::load(&file, CONTEXT, &Device::Cpu, &cancel, &mut |_| {}).unwrap();
+            CandleDecoder::load("tiny", &file, CONTEXT, &Device::Cpu, &cancel, &mut |_| {})
+                .unwrap();
         let expect = reference.forward(&text, &cancel).unwrap();
         let got = cpu(&file, Isa::choose().unwrap(), 2)
             .forward(&text, &cancel)

@@ -1,3 +1,5 @@
+//! The tokenizer against reference ids, hostile vocabularies and itself.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
