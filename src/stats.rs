@@ -3,9 +3,11 @@
 //! - tokens per pass = emitted tokens / target passes, over all rounds, also those without a draft;
 //! - acceptance = accepted / drafted tokens that were verified;
 //! - the decode clock starts when the first round has landed, so reading the prompt is not in it;
-//! - speed-up = emitted tokens × plain time per token / wall time: while an answer is written over the
-//!   rolling window, in its summary over the rounds that the decode clock has timed; never over fewer
-//!   than [`MIN_VERDICT_PASSES`].
+//! - speed-up = emitted tokens × plain time per token / wall time, where each round counts with the
+//!   baseline that was valid when it landed: while an answer is written over the rolling window, in its
+//!   summary over the rounds that the decode clock has timed; never over fewer than
+//!   [`MIN_VERDICT_PASSES`], and never more than the tokens per pass, which only an outdated baseline
+//!   could give.
 //!
 //! A rate without data is `None`, never 0 and never NaN.
 
@@ -21,6 +23,9 @@ pub const WINDOW_TIME: Duration = Duration::from_secs(10);
 /// Passes that a speed-up is over at least. One pass emits between one token and a whole draft and one
 /// more: over fewer passes the rate tells of a phrase, not of the strategy.
 pub const MIN_VERDICT_PASSES: usize = 8;
+
+/// How far a speed-up may lie above the tokens per pass: noise of the two timings.
+const NOISE: f64 = 1.05;
 
 /// Counts and times, summed over rounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +48,17 @@ pub struct Totals {
     pub verify_time: Duration,
     /// Wall time of the rest of the rounds.
     pub other_time: Duration,
+    judged: Judged,
+}
+
+/// The rounds that landed when there was a baseline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Judged {
+    passes: usize,
+    emitted: usize,
+    wall: Duration,
+    /// What plain decoding would have taken.
+    plain: Duration,
 }
 
 /// What became of the drafted tokens at one position of the draft.
@@ -62,8 +78,14 @@ impl Position {
 }
 
 impl Totals {
-    /// Adds a round.
-    pub fn add(&mut self, round: &Round) {
+    /// Adds a round, which landed when `baseline` was valid.
+    pub fn add(&mut self, round: &Round, baseline: Option<Baseline>) {
+        if let Some(baseline) = baseline {
+            self.judged.passes += 1;
+            self.judged.emitted += round.n_emitted;
+            self.judged.wall += round.wall();
+            self.judged.plain += baseline.per_token * round.n_emitted as u32;
+        }
         self.passes += 1;
         self.emitted += round.n_emitted;
         self.drafted += round.n_drafted;
@@ -80,13 +102,6 @@ impl Totals {
             position.verified += 1;
             position.accepted += usize::from(i < round.n_accepted);
         }
-    }
-
-    /// The totals of `rounds`.
-    pub fn of<'a>(rounds: impl IntoIterator<Item = &'a Round>) -> Self {
-        let mut totals = Self::default();
-        rounds.into_iter().for_each(|round| totals.add(round));
-        totals
     }
 
     /// Wall time of the rounds.
@@ -110,15 +125,19 @@ impl Totals {
         (seconds > 0.0).then(|| self.emitted as f64 / seconds)
     }
 
-    /// How many times faster these rounds were than plain decoding would have been; `None` for fewer
-    /// than [`MIN_VERDICT_PASSES`].
-    pub fn speed_up(&self, baseline: Option<Baseline>) -> Option<f64> {
-        if self.passes < MIN_VERDICT_PASSES {
+    /// How many times faster than plain decoding the rounds were that landed when there was a baseline.
+    pub fn speed_up(&self) -> Option<f64> {
+        let Judged {
+            passes,
+            emitted,
+            wall,
+            plain,
+        } = self.judged;
+        if passes < MIN_VERDICT_PASSES || plain.is_zero() || wall.is_zero() {
             return None;
         }
-        let plain = baseline?.per_token.as_secs_f64() * self.emitted as f64;
-        let wall = self.wall().as_secs_f64();
-        (plain > 0.0 && wall > 0.0).then(|| plain / wall)
+        let factor = plain.as_secs_f64() / wall.as_secs_f64();
+        (factor <= NOISE * emitted as f64 / passes as f64).then_some(factor)
     }
 
     /// Milliseconds of drafting per pass.
@@ -156,7 +175,8 @@ fn ratio(part: usize, whole: usize) -> Option<f64> {
 pub struct Stats {
     answer: Totals,
     decode: Totals,
-    window: VecDeque<Round>,
+    /// Rounds and the baselines that were valid when they landed.
+    window: VecDeque<(Round, Option<Baseline>)>,
     baseline: Option<Baseline>,
 }
 
@@ -170,16 +190,19 @@ impl Stats {
     /// Adds a round of the current answer.
     pub fn push(&mut self, round: &Round) {
         if self.answer.passes > 0 {
-            self.decode.add(round);
+            self.decode.add(round, self.baseline);
         }
-        self.answer.add(round);
-        self.window.push_back(Round {
+        self.answer.add(round, self.baseline);
+        let round = Round {
             pieces: Vec::new(),
             ..round.clone()
-        });
+        };
+        self.window.push_back((round, self.baseline));
+        let wall = |window: &VecDeque<(Round, _)>| -> Duration {
+            window.iter().map(|(round, _)| round.wall()).sum()
+        };
         while self.window.len() > WINDOW_ROUNDS
-            || self.window.len() > MIN_VERDICT_PASSES
-                && self.window.iter().map(Round::wall).sum::<Duration>() > WINDOW_TIME
+            || self.window.len() > MIN_VERDICT_PASSES && wall(&self.window) > WINDOW_TIME
         {
             self.window.pop_front();
         }
@@ -213,17 +236,21 @@ impl Stats {
     /// The last [`WINDOW_ROUNDS`] rounds or [`WINDOW_TIME`], whichever is less, but at least
     /// [`MIN_VERDICT_PASSES`] if there are as many.
     pub fn rolling(&self) -> Totals {
-        Totals::of(&self.window)
+        let mut totals = Totals::default();
+        for (round, baseline) in &self.window {
+            totals.add(round, *baseline);
+        }
+        totals
     }
 
     /// Speed-up over the rolling window.
     pub fn speed_up(&self) -> Option<f64> {
-        self.rolling().speed_up(self.baseline)
+        self.rolling().speed_up()
     }
 
     /// Tokens emitted by the latest passes, oldest first: the sparkline.
     pub fn recent_emitted(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
-        self.window.iter().map(|round| round.n_emitted)
+        self.window.iter().map(|(round, _)| round.n_emitted)
     }
 }
 
@@ -248,20 +275,33 @@ mod tests {
         }
     }
 
+    fn of(rounds: &[Round]) -> Totals {
+        let mut totals = Totals::default();
+        rounds.iter().for_each(|round| totals.add(round, None));
+        totals
+    }
+
+    fn baseline(ms: u64) -> Baseline {
+        Baseline {
+            per_token: Duration::from_millis(ms),
+            context: 0,
+        }
+    }
+
     #[test]
     fn no_rounds_have_no_rates() {
         let totals = Totals::default();
         assert_eq!(totals.tokens_per_pass(), None);
         assert_eq!(totals.acceptance(), None);
         assert_eq!(totals.tokens_per_second(), None);
-        assert_eq!(totals.speed_up(None), None);
+        assert_eq!(totals.speed_up(), None);
         assert_eq!(totals.share(Duration::ZERO), None);
         assert_eq!(totals.draft_ms(), None);
     }
 
     #[test]
     fn rounds_without_a_draft_count_as_passes() {
-        let totals = Totals::of(&[round(4, 3, [10, 30, 0]), round(0, 0, [0, 20, 0])]);
+        let totals = of(&[round(4, 3, [10, 30, 0]), round(0, 0, [0, 20, 0])]);
         assert_eq!(totals.tokens_per_pass(), Some(2.5));
         assert_eq!(totals.acceptance(), Some(0.75));
         assert_eq!(totals.draft_ms(), Some(5.0));
@@ -272,7 +312,7 @@ mod tests {
 
     #[test]
     fn positions_after_a_rejection_count_as_verified() {
-        let totals = Totals::of(&[round(3, 1, [0; 3]), round(2, 2, [0; 3])]);
+        let totals = of(&[round(3, 1, [0; 3]), round(2, 2, [0; 3])]);
         let acceptances: Vec<_> = totals
             .by_position
             .iter()
@@ -293,37 +333,49 @@ mod tests {
     }
 
     #[test]
-    fn speed_up_needs_a_baseline_and_uses_the_window_only() {
+    fn a_speed_up_is_over_the_rounds_that_had_a_baseline_each_with_its_own() {
         let mut stats = Stats::default();
         for _ in 0..MIN_VERDICT_PASSES {
             stats.push(&round(3, 1, [10, 30, 0]));
         }
         assert_eq!(stats.speed_up(), None);
-        stats.set_baseline(Baseline {
-            per_token: Duration::from_millis(30),
-            context: 0,
-        });
+        stats.set_baseline(baseline(30));
+        assert_eq!(stats.speed_up(), None);
+        for _ in 0..MIN_VERDICT_PASSES {
+            stats.push(&round(3, 1, [10, 30, 0]));
+        }
+        assert_eq!(stats.speed_up(), Some(1.5));
+        stats.set_baseline(baseline(10));
         assert_eq!(stats.speed_up(), Some(1.5));
         for _ in 0..WINDOW_ROUNDS {
-            stats.push(&round(0, 0, [0, 30, 0]));
+            stats.push(&round(0, 0, [0, 10, 0]));
         }
         assert_eq!(stats.speed_up(), Some(1.0));
         assert_eq!(stats.recent_emitted().len(), WINDOW_ROUNDS);
     }
 
     #[test]
+    fn more_than_the_tokens_per_pass_is_an_outdated_baseline() {
+        let mut stats = Stats::default();
+        stats.set_baseline(baseline(300));
+        for _ in 0..MIN_VERDICT_PASSES {
+            stats.push(&round(3, 1, [10, 30, 0]));
+        }
+        assert_eq!(stats.speed_up(), None);
+    }
+
+    #[test]
     fn a_few_passes_are_no_verdict() {
         let mut stats = Stats::default();
-        stats.set_baseline(Baseline {
-            per_token: Duration::from_millis(30),
-            context: 0,
-        });
+        stats.set_baseline(baseline(30));
         for n in 0..=MIN_VERDICT_PASSES {
             assert_eq!(stats.speed_up().is_some(), n == MIN_VERDICT_PASSES, "{n}");
             stats.push(&round(3, 1, [10, 30, 0]));
         }
         // The summary of the answer leaves the first round out.
-        assert_eq!(stats.decode().speed_up(stats.baseline()), Some(1.5));
+        stats.push(&round(3, 1, [10, 30, 0]));
+        let summary = stats.decode().speed_up().expect("enough passes");
+        assert!((summary - 1.5).abs() < 1e-9, "{summary}");
         stats.clear_window();
         assert_eq!(stats.speed_up(), None);
     }

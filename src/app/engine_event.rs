@@ -129,7 +129,7 @@ impl App {
             tokens: finished.answer_tokens,
             tokens_per_pass: stats.answer().tokens_per_pass(),
             tokens_per_second: stats.decode().tokens_per_second(),
-            speed_up: stats.decode().speed_up(stats.baseline()),
+            speed_up: stats.decode().speed_up(),
             prefill_time: finished.prefill_time,
         };
         self.end_answer(AnswerState::Ended(summary));

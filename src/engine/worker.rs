@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use tokio::sync::mpsc::UnboundedSender;
@@ -22,6 +23,9 @@ use crate::strategy::{self, Parts};
 
 /// The least room for an answer that a prompt must leave.
 const LEAST_ANSWER: usize = 16;
+
+/// How long timing may hold up a first message that is already there.
+const QUICK: Duration = Duration::from_millis(100);
 
 pub(super) struct Worker<'a> {
     decoder: Decoder,
@@ -115,6 +119,7 @@ impl<'a> Worker<'a> {
 
     /// Obeys commands until there is nobody left to give any.
     pub fn work(&mut self) {
+        self.time_plain_if_quick();
         while let Some(command) = self.next_command() {
             match command {
                 Command::Send { text, cancel } => self.send(text, &cancel),
@@ -137,6 +142,14 @@ impl<'a> Worker<'a> {
             }
         }
         self.inbox.recv().ok()
+    }
+
+    /// Times plain decoding before the first answer where that keeps nobody waiting.
+    fn time_plain_if_quick(&mut self) {
+        let started = Instant::now();
+        while self.meter_due && started.elapsed() < QUICK {
+            self.time_plain_pass();
+        }
     }
 
     fn time_plain_pass(&mut self) {
@@ -216,7 +229,7 @@ impl<'a> Worker<'a> {
             reason: FinishReason::Stopped,
             prompt_tokens: prompt.len(),
             reused_tokens: 0,
-            prefill_time: std::time::Duration::ZERO,
+            prefill_time: Duration::ZERO,
             answer_tokens: 0,
         };
         match prefill {

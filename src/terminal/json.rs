@@ -150,7 +150,7 @@ impl<'a> Line<'a> {
                     draft_ms: ms(answer.draft_time),
                     verify_ms: ms(answer.verify_time),
                     other_ms: ms(answer.other_time),
-                    speed_up: stats.decode().speed_up(stats.baseline()),
+                    speed_up: stats.decode().speed_up(),
                 }]
             }
             Event::Failed(failure) => vec![Self::Error {

@@ -61,7 +61,7 @@ pub fn run(handle: Handle, settings: AppSettings, theme: &Theme) -> anyhow::Resu
         Exit::HungUp => return Ok(exit),
         Exit::Done | Exit::Failed | Exit::Usage | Exit::Interrupted | Exit::Terminated => {}
     }
-    if let Some(line) = summary::line(&session.totals, session.baseline) {
+    if let Some(line) = summary::line(&session.totals) {
         stdout::write_line(&line)?;
     }
     match session.fatal {
@@ -188,7 +188,7 @@ impl<'a> Screen<'a> {
             return Ok(None);
         };
         match &event {
-            Event::Round(round) => self.session.totals.add(round),
+            Event::Round(round) => self.session.totals.add(round, self.session.baseline),
             Event::Baseline(baseline) => self.session.baseline = Some(*baseline),
             Event::Failed(failure) if failure.fatal => {
                 self.session.fatal = Some(failure.message.clone());

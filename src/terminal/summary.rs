@@ -1,10 +1,9 @@
 //! One line of statistics: after an answer, and after the session.
 
-use crate::engine::protocol::Baseline;
 use crate::stats::Totals;
 
 /// The line for `totals`; `None` when nothing was decoded. Rates that were not measured are left out.
-pub fn line(totals: &Totals, baseline: Option<Baseline>) -> Option<String> {
+pub fn line(totals: &Totals) -> Option<String> {
     (totals.passes > 0).then(|| {
         let tokens = match totals.emitted {
             1 => "1 token".to_owned(),
@@ -21,7 +20,7 @@ pub fn line(totals: &Totals, baseline: Option<Baseline>) -> Option<String> {
                 .acceptance()
                 .map(|share| format!("{:.0} % of drafts accepted", share * 100.0)),
             totals
-                .speed_up(baseline)
+                .speed_up()
                 .map(|factor| format!("{factor:.2}x plain decoding")),
         ];
         let parts = std::iter::once(tokens).chain(measured.into_iter().flatten());
@@ -34,25 +33,39 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::engine::protocol::{Baseline, Round};
+    use crate::stats::MIN_VERDICT_PASSES;
 
     #[test]
     fn only_what_was_measured_is_told() {
-        let mut totals = Totals::default();
-        assert_eq!(line(&totals, None), None);
-        totals.passes = 10;
-        totals.emitted = 25;
-        totals.verify_time = Duration::from_secs(2);
-        assert_eq!(
-            line(&totals, None).unwrap(),
-            "25 tokens · 12.5 tok/s · 2.50 per pass"
-        );
-        totals.verified = 20;
-        totals.accepted = 15;
-        let baseline = Baseline {
-            per_token: Duration::from_millis(100),
-            context: 0,
+        let round = Round {
+            strategy: "draft",
+            n_drafted: 2,
+            n_verified: 2,
+            n_accepted: 1,
+            n_emitted: 2,
+            draft_time: Duration::ZERO,
+            verify_time: Duration::from_millis(160),
+            other_time: Duration::ZERO,
+            pieces: Vec::new(),
+            context_used: 0,
+            note: None,
         };
-        let all = "25 tokens · 12.5 tok/s · 2.50 per pass · 75 % of drafts accepted · 1.25x plain decoding";
-        assert_eq!(line(&totals, Some(baseline)).unwrap(), all);
+        let mut totals = Totals::default();
+        assert_eq!(line(&totals), None);
+        totals.add(&round, None);
+        let measured = "2 tokens · 12.5 tok/s · 2.00 per pass · 50 % of drafts accepted";
+        assert_eq!(line(&totals).unwrap(), measured);
+        let per_token = Duration::from_millis(100);
+        for _ in 0..MIN_VERDICT_PASSES {
+            totals.add(
+                &round,
+                Some(Baseline {
+                    per_token,
+                    context: 0,
+                }),
+            );
+        }
+        assert!(line(&totals).unwrap().ends_with(" · 1.25x plain decoding"));
     }
 }

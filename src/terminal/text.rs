@@ -58,7 +58,7 @@ impl TextOut {
                     }
                     FinishReason::ContextFull => self.note("the context is full"),
                 }
-                if let Some(line) = summary::line(self.stats.answer(), self.stats.baseline()) {
+                if let Some(line) = summary::line(self.stats.answer()) {
                     self.note(&line);
                 }
             }
