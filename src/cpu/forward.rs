@@ -13,157 +13,28 @@
 //! number of threads, or who took which unit.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::Cores;
 use super::attention::{attend, narrow};
-use super::kernel::{Activations, Isa, Out};
+use super::buffers::{Buffers, LayerCache, MAX_HEAD, MAX_ROWS, Quantized};
+use super::kernel::Out;
 use super::matmul::multiply_group;
-use super::ops::{add, quantize, rms_norm, rotate_halves, rotate_neighbours, silu_product};
+use super::ops::{add, rms_norm, rotate_halves, rotate_neighbours, silu_product};
 use super::pack::{BLOCK, GROUP, Matrix};
 use super::pool::{Pool, Team};
-use super::shared::Shared;
+use super::weights::{Layer, Shape, Weights};
 use crate::cancel::{Cancel, Cancelled};
 
-/// Rows of a pass at most; longer inputs are fed in several.
-pub(crate) const MAX_ROWS: usize = 64;
-
-/// Largest head.
-pub(crate) const MAX_HEAD: usize = 256;
-
-/// The shape of a decoder.
-#[derive(Clone, Debug)]
-pub(crate) struct Shape {
-    pub hidden: usize,
-    pub inner: usize,
-    pub n_heads: usize,
-    pub n_kv_heads: usize,
-    pub head_dim: usize,
-    pub rms_epsilon: f32,
-    /// Whether rotated pairs are half a head apart, rather than neighbours.
-    pub rotate_halves: bool,
-}
-
-/// The weights of a layer. Norms and biases are f32.
-pub(crate) struct Layer {
-    pub attention_norm: Vec<f32>,
-    pub q: Matrix,
-    pub k: Matrix,
-    pub v: Matrix,
-    pub q_bias: Option<Vec<f32>>,
-    pub k_bias: Option<Vec<f32>>,
-    pub v_bias: Option<Vec<f32>>,
-    /// Norms of each head of q and k before rotation (Qwen3).
-    pub q_norm: Option<Vec<f32>>,
-    pub k_norm: Option<Vec<f32>>,
-    pub output: Matrix,
-    pub feed_forward_norm: Vec<f32>,
-    pub gate: Matrix,
-    pub up: Matrix,
-    pub down: Matrix,
-}
-
-/// The weights of a decoder.
-pub(crate) struct Weights {
-    pub embedding: Matrix,
-    pub layers: Vec<Layer>,
-    pub norm: Vec<f32>,
-    /// The output head, where it is not the embedding.
-    pub head: Option<Matrix>,
-    /// Cosines and sines, `(capacity, head size / 2)`.
-    pub cos: Vec<f32>,
-    pub sin: Vec<f32>,
-}
-
-impl Weights {
-    pub fn head(&self) -> &Matrix {
-        self.head.as_ref().unwrap_or(&self.embedding)
-    }
-}
-
-/// Quantised rows that a matrix product reads.
-struct Quantized {
-    quants: Shared<i8>,
-    scales: Shared<f32>,
-    sums: Shared<f32>,
-    columns: usize,
-}
-
-impl Quantized {
-    fn new(columns: usize) -> Self {
-        let blocks = columns / BLOCK;
-        Self {
-            quants: Shared::new(MAX_ROWS * columns),
-            scales: Shared::new(MAX_ROWS * blocks),
-            sums: Shared::new(MAX_ROWS * blocks),
-            columns,
-        }
-    }
-
-    /// Stores columns of a row, from `column` on.
-    ///
-    /// # Safety
-    /// Nobody else touches these columns in this phase.
-    unsafe fn put(&self, isa: Isa, row: usize, column: usize, x: &[f32]) {
-        let start = row * self.columns + column;
-        let (block, blocks) = (start / BLOCK, x.len() / BLOCK);
-        // SAFETY: passed on.
-        unsafe {
-            let quants = self.quants.slice(start, x.len());
-            let scales = self.scales.slice(block, blocks);
-            quantize(isa, x, quants, scales, self.sums.slice(block, blocks));
-        }
-    }
-
-    /// The rows, to multiply with.
-    ///
-    /// # Safety
-    /// Nobody writes them in this phase.
-    unsafe fn rows(&self) -> Activations<'_> {
-        let n_blocks = self.columns / BLOCK;
-        // SAFETY: passed on.
-        unsafe {
-            Activations {
-                quants: self.quants.read(0, self.quants.len()),
-                scales: self.scales.read(0, self.scales.len()),
-                sums: self.sums.read(0, self.sums.len()),
-                n_blocks,
-            }
-        }
-    }
-}
-
-/// Keys and values of a layer, f16, `(kv heads, capacity, head size)` each.
-struct LayerCache {
-    keys: Shared<u16>,
-    values: Shared<u16>,
-}
-
-/// A decoder's cache and working memory, allocated once.
-struct Buffers {
-    shape: Shape,
-    isa: Isa,
-    capacity: usize,
-    cache: Vec<LayerCache>,
-    /// The residual stream, `(rows, hidden)`.
-    x: Shared<f32>,
-    /// What the last projection gave, to be added to `x`.
-    projected: Shared<f32>,
-    /// `(rows, heads × head size)`.
-    queries: Shared<f32>,
-    normed: Quantized,
-    attended: Quantized,
-    inner: Quantized,
-    logits: Shared<f32>,
-    /// Per thread: a row; a head of q, k or v for all rows; gate and up of 32 columns for all rows;
-    /// scores for all positions.
-    row: Shared<f32>,
-    heads: Shared<f32>,
-    gate_up: Shared<f32>,
-    scores: Shared<f32>,
+/// A pass that panicked has been cleared away by then.
+fn lock(pool: &Mutex<Pool>) -> MutexGuard<'_, Pool> {
+    pool.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A decoder's threads, cache and working memory.
 pub(crate) struct Forward {
-    pool: Pool,
+    /// Shared with other models: two pools would spin on the same cores.
+    pool: Arc<Mutex<Pool>>,
     buffers: Buffers,
 }
 
@@ -174,36 +45,19 @@ impl Forward {
         n_layers: usize,
         n_logits: usize,
         capacity: usize,
-        isa: Isa,
-        n_threads: usize,
-    ) -> std::io::Result<Self> {
-        let pool = Pool::new(n_threads)?;
-        let threads = pool.n_threads();
-        let (hidden, size) = (shape.hidden, shape.head_dim);
-        let cached = shape.n_kv_heads * capacity * size;
-        let buffers = Buffers {
-            cache: (0..n_layers)
-                .map(|_| LayerCache {
-                    keys: Shared::new(cached),
-                    values: Shared::new(cached),
-                })
-                .collect(),
-            x: Shared::new(MAX_ROWS * hidden),
-            projected: Shared::new(MAX_ROWS * hidden),
-            queries: Shared::new(MAX_ROWS * shape.n_heads * size),
-            normed: Quantized::new(hidden),
-            attended: Quantized::new(shape.n_heads * size),
-            inner: Quantized::new(shape.inner),
-            logits: Shared::new(MAX_ROWS * n_logits.next_multiple_of(GROUP)),
-            row: Shared::new(threads * hidden),
-            heads: Shared::new(threads * MAX_ROWS * size),
-            gate_up: Shared::new(threads * MAX_ROWS * 2 * BLOCK),
-            scores: Shared::new(threads * capacity),
-            shape,
+        cores: &Cores,
+    ) -> Self {
+        let Cores {
             isa,
-            capacity,
-        };
-        Ok(Self { pool, buffers })
+            n_threads,
+            ref pool,
+        } = *cores;
+        assert!(isa.is_here(), "an instruction set that this machine has");
+        let buffers = Buffers::new(shape, n_layers, n_logits, capacity, isa, n_threads);
+        Self {
+            pool: Arc::clone(pool),
+            buffers,
+        }
     }
 
     /// Feeds `tokens` (at most [`MAX_ROWS`]) behind `start` cached ones; with `logits`, appends a row of
@@ -229,7 +83,7 @@ impl Forward {
             cancel,
             stopped: &stopped,
         };
-        self.pool.run(&|team| pass.run(team));
+        lock(&self.pool).run(&|team| pass.run(team));
         if stopped.into_inner() {
             return Err(Cancelled);
         }
@@ -281,8 +135,9 @@ impl Pass<'_> {
             if self.stopped.load(Ordering::Relaxed) {
                 return;
             }
-            self.heads(team, layer, &b.cache[i]);
-            if last && !self.with_logits {
+            let cache_only = last && !self.with_logits;
+            self.heads(team, layer, &b.cache[i], cache_only);
+            if cache_only {
                 return;
             }
             self.attend(team, layer, &b.cache[i]);
@@ -326,8 +181,8 @@ impl Pass<'_> {
         });
     }
 
-    /// Keys and values of the new tokens into the cache, and their queries.
-    fn heads(&self, team: &Team, layer: &Layer, cache: &LayerCache) {
+    /// Keys and values of the new tokens into the cache, and their queries unless `cache_only`.
+    fn heads(&self, team: &Team, layer: &Layer, cache: &LayerCache, cache_only: bool) {
         let b = self.buffers;
         let Shape {
             n_heads,
@@ -339,7 +194,8 @@ impl Pass<'_> {
         let activations = unsafe { b.normed.rows() };
         let groups = size / GROUP;
         let own = team.index * MAX_ROWS * size;
-        team.share(2 * n_kv_heads + n_heads, 1, |units| {
+        let units = 2 * n_kv_heads + if cache_only { 0 } else { n_heads };
+        team.share(units, 1, |units| {
             for unit in units {
                 // Heads of k, then of v, then of q.
                 let (matrix, head) = match unit {
@@ -379,10 +235,9 @@ impl Pass<'_> {
                         (b.heads.slice(own + row * size, size), rows.slice(at, size))
                     };
                     if unit < n_kv_heads {
-                        let norm = layer.k_norm.as_deref();
-                        self.finish_head(x, head, layer.k_bias.as_deref(), norm, Some(row));
+                        self.finish_head(x, head, layer.k_bias.as_deref(), Some(row));
                     } else {
-                        self.finish_head(x, head, layer.v_bias.as_deref(), None, None);
+                        self.finish_head(x, head, layer.v_bias.as_deref(), None);
                     }
                     for (cached, &x) in cached.iter_mut().zip(x.iter()) {
                         *cached = narrow(x);
@@ -392,24 +247,18 @@ impl Pass<'_> {
         });
     }
 
-    /// Bias, norm and rotation of one head of one row, where there are any.
+    /// Bias and rotation of one head of one row, where there are any.
     fn finish_head(
         &self,
         x: &mut [f32],
         head: usize,
         bias: Option<&[f32]>,
-        norm: Option<&[f32]>,
         rotate_row: Option<usize>,
     ) {
         let Buffers { shape, isa, .. } = self.buffers;
         let (isa, size) = (*isa, shape.head_dim);
         if let Some(bias) = bias {
             add(isa, x, &bias[head * size..][..size]);
-        }
-        if let Some(norm) = norm {
-            let mut normed = [0.0; MAX_HEAD];
-            rms_norm(isa, x, norm, shape.rms_epsilon, &mut normed[..size]);
-            x.copy_from_slice(&normed[..size]);
         }
         if let Some(row) = rotate_row {
             let at = (self.start + row) * size / 2;
@@ -444,8 +293,7 @@ impl Pass<'_> {
                 let kv_start = head / (n_heads / n_kv_heads) * b.capacity * size;
                 unsafe {
                     let q = b.queries.slice((row * n_heads + head) * size, size);
-                    let (bias, norm) = (layer.q_bias.as_deref(), layer.q_norm.as_deref());
-                    self.finish_head(q, head, bias, norm, Some(row));
+                    self.finish_head(q, head, layer.q_bias.as_deref(), Some(row));
                     let keys = cache.keys.read(kv_start, seen * size);
                     let values = cache.values.read(kv_start, seen * size);
                     let scores = b.scores.slice(team.index * b.capacity, seen);

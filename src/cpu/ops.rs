@@ -104,12 +104,17 @@ for_each_isa! {
                     *largest = if x.abs() > *largest { x.abs() } else { *largest };
                 }
             }
+            // Not a number once a value is not: a damaged model must not look like a quiet one.
+            let mut poison = 0.0f32;
+            for &x in x {
+                poison += x * 0.0;
+            }
             let mut most = 0.0f32;
             for largest in largest {
                 most = if largest > most { largest } else { most };
             }
-            *scale = most / 127.0;
-            let inverse = if most > 0.0 { 127.0 / most } else { 0.0 };
+            *scale = most / 127.0 + poison;
+            let inverse = if most >= 127.0 * f32::MIN_POSITIVE { 127.0 / most } else { 0.0 };
             let mut total = 0i32;
             for (quant, &x) in quants.iter_mut().zip(x) {
                 let rounded = (x * inverse).round_ties_even() as i32;

@@ -74,7 +74,7 @@ impl Form {
 
 /// One row's block on its way from the file: quants, and what they are multiplied with.
 ///
-/// Without `half`: weight = `scale * quant + extra`. With: `extra` is the scale of the last 16.
+/// weight = `scale * quant + extra`; in [`Form::Q8Half`] `extra` is the scale of the last 16 columns.
 #[derive(Clone, Copy)]
 pub(crate) struct RowBlock {
     pub quants: [i8; BLOCK],
@@ -149,6 +149,12 @@ impl Matrix {
             }
         });
         Ok(Self { form, rows, lines })
+    }
+
+    /// Bytes that the rows of a tensor take, packed.
+    pub fn packed_bytes(dtype: GgmlDType, rows: usize, columns: usize) -> usize {
+        let group = columns.div_ceil(BLOCK) * Form::of(dtype).block_bytes();
+        rows.div_ceil(GROUP) * group.next_multiple_of(64)
     }
 
     /// Rows, without those that fill up the last group.

@@ -11,10 +11,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// Turns of a barrier's spin before it gives the core away: a few microseconds.
-const BARRIER_SPINS: u32 = 4_000;
-/// Turns of the spin between passes before a thread parks: some tens of microseconds.
-const IDLE_SPINS: u32 = 40_000;
+/// Turns of a barrier's spin before it gives the core away: some tens of
+/// microseconds.
+const BARRIER_SPINS: u32 = 1_000;
+/// Turns of the spin between passes before a thread parks: up to a tenth of a millisecond.
+const IDLE_SPINS: u32 = 2_000;
+
+/// What the names of the threads begin with: a panic on one becomes the pass's own.
+const THREAD_NAME: &str = "engine";
 
 type Work<'a> = dyn Fn(&Team) + Sync + 'a;
 
@@ -77,16 +81,11 @@ impl Pool {
             let body = move || state.serve(index);
             pool.workers.push(
                 std::thread::Builder::new()
-                    .name(format!("cpu {index}"))
+                    .name(format!("{THREAD_NAME} {index}"))
                     .spawn(body)?,
             );
         }
         Ok(pool)
-    }
-
-    /// Number of threads.
-    pub fn n_threads(&self) -> usize {
-        self.state.n_threads
     }
 
     /// Runs `work` on every thread and returns when all have ended.

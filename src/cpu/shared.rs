@@ -8,7 +8,7 @@ use std::cell::UnsafeCell;
 pub(super) struct Shared<T>(Box<[UnsafeCell<T>]>);
 
 // SAFETY: parts are only handed out by the unsafe functions below, whose callers keep them disjoint.
-unsafe impl<T: Send> Sync for Shared<T> {}
+unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 
 impl<T: Copy + Default> Shared<T> {
     /// `len` default values.

@@ -50,7 +50,8 @@ fn floats(value: impl Fn(usize) -> f32) -> RowBlock {
         .iter()
         .fold(0.0f32, |most, value| most.max(value.abs()));
     // The scale as it will be stored, so that quants are rounded for that one.
-    let scale = f16::from_f32(largest / 127.0).to_f32();
+    let poison: f32 = values.iter().map(|value| value * 0.0).sum();
+    let scale = f16::from_f32(largest / 127.0 + poison).to_f32();
     let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
     let quants = values.map(|value| (value * inverse).round().clamp(-127.0, 127.0) as i8);
     RowBlock {

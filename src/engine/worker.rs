@@ -37,6 +37,8 @@ pub(super) struct Worker<'a> {
     meter: Meter,
     /// Whether plain decoding is still to be timed at this context.
     meter_due: bool,
+    /// Whether the pass that warms up is over.
+    meter_warm: bool,
     inbox: &'a Receiver<Command>,
     /// Commands that came during an answer and wait for its end.
     waiting: Vec<Command>,
@@ -92,6 +94,7 @@ impl<'a> Worker<'a> {
                 .collect(),
             meter: Meter::default(),
             meter_due: true,
+            meter_warm: false,
             inbox,
             waiting: Vec::new(),
             outbox,
@@ -158,9 +161,11 @@ impl<'a> Worker<'a> {
             self.meter_due = false;
             return;
         };
-        self.meter.push(time);
         // The first pass after a pause warms up.
-        if self.meter.len() > IDLE_PASSES {
+        if std::mem::replace(&mut self.meter_warm, true) {
+            self.meter.push(time);
+        }
+        if self.meter.len() >= IDLE_PASSES {
             self.meter_due = false;
             let context = self.decoder.committed().len();
             if let Some(baseline) = self.meter.report(context) {
@@ -186,8 +191,6 @@ impl<'a> Worker<'a> {
                         content: answer,
                     });
                 }
-                self.meter.restart();
-                self.meter_due = true;
                 Event::Finished(finished)
             }
             Ok(Err(error)) => {
@@ -207,7 +210,15 @@ impl<'a> Worker<'a> {
                 })
             }
         };
+        self.restart_meter();
         self.tell(event);
+    }
+
+    /// The context has changed: what plain decoding costs there is to be timed.
+    fn restart_meter(&mut self) {
+        self.meter.restart();
+        self.meter_due = true;
+        self.meter_warm = false;
     }
 
     /// Answers the last message of the conversation: how it ended, and the text.
@@ -301,6 +312,7 @@ impl<'a> Worker<'a> {
         self.conversation
             .retain(|message| message.role == Role::System);
         self.decoder.reset();
+        self.restart_meter();
     }
 
     /// A round without a draft is a timing of plain decoding; an answer's first pass is not typical.

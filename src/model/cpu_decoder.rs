@@ -1,7 +1,5 @@
 //! A llama-like decoder on the CPU engine.
 
-use std::ops::RangeInclusive;
-
 use anyhow::{Context as _, Result, anyhow, ensure};
 use candle_core::Device;
 use candle_core::quantized::GgmlDType;
@@ -12,9 +10,11 @@ use super::hyperparameters::{Architecture, Hyperparameters};
 use super::rotary::rotations;
 use super::{Logits, Model, PassError, Token};
 use crate::cancel::Cancel;
-use crate::cpu::Isa;
-use crate::cpu::forward::{Forward, Layer, MAX_HEAD, MAX_ROWS, Shape, Weights};
-use crate::cpu::pack::{BLOCK, GROUP, Matrix};
+use crate::cpu::Cores;
+use crate::cpu::buffers::{MAX_HEAD, MAX_ROWS};
+use crate::cpu::forward::Forward;
+use crate::cpu::pack::{BLOCK, Matrix};
+use crate::cpu::weights::{Layer, Shape, Weights};
 
 /// The decoder with its weights and its cache.
 pub struct CpuDecoder {
@@ -27,19 +27,18 @@ pub struct CpuDecoder {
 }
 
 impl CpuDecoder {
-    /// Packs the weights of `file`, called `title`, for instruction set `isa`, with a cache for `capacity` tokens and
-    /// `n_threads` threads. `progress` is told the bytes read so far.
+    /// Packs the weights of `file`, called `title`, with a cache for `capacity` tokens. `progress` is told
+    /// the bytes read so far.
     pub fn load(
         title: &str,
         file: &GgufFile,
         capacity: usize,
-        isa: Isa,
-        n_threads: usize,
+        cores: &Cores,
         cancel: &Cancel,
         progress: &mut dyn FnMut(u64),
     ) -> Result<Self> {
         let hyper = Hyperparameters::from_gguf(file)?;
-        check_shape(&hyper)?;
+        Self::check(file, &hyper)?;
         let mut reader = Reader {
             file,
             cancel,
@@ -60,8 +59,7 @@ impl CpuDecoder {
             },
         };
         let n_logits = weights.head().rows();
-        let forward = Forward::new(shape, hyper.n_layers, n_logits, capacity, isa, n_threads)
-            .context("cannot start the engine's threads")?;
+        let forward = Forward::new(shape, hyper.n_layers, n_logits, capacity, cores);
         Ok(Self {
             name: title.to_owned(),
             weights,
@@ -72,7 +70,57 @@ impl CpuDecoder {
         })
     }
 
-    fn check_room(&self, tokens: &[Token]) -> Result<(), PassError> {
+    /// Whether the kernels can take this file; the error says why not.
+    pub fn check(file: &GgufFile, hyper: &Hyperparameters) -> Result<()> {
+        for (what, size) in [
+            ("a width", hyper.hidden),
+            ("a feed-forward width", hyper.feed_forward),
+            ("a head size", hyper.head_dim),
+        ] {
+            ensure!(
+                size.is_multiple_of(BLOCK),
+                "{what} of {size} is not a multiple of {BLOCK}"
+            );
+        }
+        ensure!(
+            hyper.head_dim <= MAX_HEAD,
+            "heads of {} are too large",
+            hyper.head_dim
+        );
+        let left_out = [
+            "attn_output.bias",
+            "ffn_gate.bias",
+            "ffn_up.bias",
+            "ffn_down.bias",
+        ];
+        for part in left_out {
+            ensure!(
+                file.tensor(&format!("blk.0.{part}")).is_none(),
+                "{part} is not supported"
+            );
+        }
+        Ok(())
+    }
+
+    /// Bytes that the packed weights of `file` and a cache for `capacity` tokens take.
+    pub fn memory(file: &GgufFile, hyper: &Hyperparameters, capacity: usize) -> u64 {
+        let weights: usize = file
+            .tensors()
+            .map(|info| match info.shape[..] {
+                [rows, columns] => Matrix::packed_bytes(info.dtype, rows, columns),
+                _ => info.shape.iter().product::<usize>() * size_of::<f32>(),
+            })
+            .sum();
+        let per_token = hyper.n_layers * hyper.n_kv_heads * hyper.head_dim * 2 * size_of::<u16>()
+            + hyper.head_dim * size_of::<f32>();
+        weights as u64 + (per_token as u64).saturating_mul(capacity as u64)
+    }
+
+    fn check_tokens(&self, tokens: &[Token]) -> Result<(), PassError> {
+        let known = self.weights.embedding.rows();
+        if let Some(token) = tokens.iter().find(|&&token| token as usize >= known) {
+            return Err(anyhow!("{} knows {known} tokens, not token {token}", self.name).into());
+        }
         if self.len + tokens.len() > self.capacity {
             return Err(anyhow!("the context of {} tokens is full", self.capacity).into());
         }
@@ -107,7 +155,7 @@ impl Model for CpuDecoder {
         cancel: &Cancel,
         progress: &mut dyn FnMut(usize),
     ) -> Result<(), PassError> {
-        self.check_room(tokens)?;
+        self.check_tokens(tokens)?;
         let mut done = 0;
         for chunk in tokens.chunks(MAX_ROWS) {
             self.forward
@@ -120,7 +168,7 @@ impl Model for CpuDecoder {
     }
 
     fn forward(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Logits, PassError> {
-        self.check_room(tokens)?;
+        self.check_tokens(tokens)?;
         let mut data = Vec::with_capacity(tokens.len() * self.n_logits);
         let mut start = self.len;
         for chunk in tokens.chunks(MAX_ROWS) {
@@ -131,27 +179,6 @@ impl Model for CpuDecoder {
         self.len = start;
         Ok(Logits::new(data, self.n_logits))
     }
-}
-
-/// What the kernels ask of a shape, beyond what makes sense at all.
-fn check_shape(hyper: &Hyperparameters) -> Result<()> {
-    let multiple = |what: &str, size: usize, of: usize| {
-        ensure!(
-            size.is_multiple_of(of),
-            "{what} of {size} is not a multiple of {of}: use --device metal"
-        );
-        Ok(())
-    };
-    multiple("a width", hyper.hidden, BLOCK)?;
-    multiple("a feed-forward width", hyper.feed_forward, BLOCK)?;
-    multiple("a head size", hyper.head_dim, BLOCK)?;
-    const HEADS: RangeInclusive<usize> = GROUP..=MAX_HEAD;
-    ensure!(
-        HEADS.contains(&hyper.head_dim),
-        "heads of {} are too large",
-        hyper.head_dim
-    );
-    Ok(())
 }
 
 /// Reads tensors, checks their shapes, counts their bytes.
@@ -181,8 +208,6 @@ impl Reader<'_> {
                 q_bias: self.optional(&name("attn_q.bias"), q_size)?,
                 k_bias: self.optional(&name("attn_k.bias"), kv_size)?,
                 v_bias: self.optional(&name("attn_v.bias"), kv_size)?,
-                q_norm: self.optional(&name("attn_q_norm.weight"), hyper.head_dim)?,
-                k_norm: self.optional(&name("attn_k_norm.weight"), hyper.head_dim)?,
                 output: self.matrix(&name("attn_output.weight"), hidden, q_size)?,
                 feed_forward_norm: self.vector(&name("ffn_norm.weight"), hidden)?,
                 gate: self.matrix(&name("ffn_gate.weight"), inner, hidden)?,

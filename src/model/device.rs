@@ -1,9 +1,9 @@
 //! Where a model computes: the CPU, or the Mac's GPU. The only platform choice in speck.
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use candle_core::Device;
 
-use crate::cpu::Isa;
+use crate::cpu::{Cores, Isa};
 
 /// The device asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,15 +18,10 @@ pub enum DeviceChoice {
 }
 
 /// What computes a model.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) enum Backend {
     /// The CPU engine.
-    Cpu {
-        /// Its instruction set.
-        isa: Isa,
-        /// Its threads.
-        n_threads: usize,
-    },
+    Cpu(Cores),
     /// Candle, on a GPU or on a CPU that the engine has no fast instruction set for.
     Candle(Device),
 }
@@ -35,7 +30,7 @@ impl Backend {
     /// What it is, in a word or two, for people.
     pub fn name(&self) -> String {
         match self {
-            Self::Cpu { n_threads, .. } => format!("cpu ×{n_threads}"),
+            Self::Cpu(cores) => format!("cpu ×{}", cores.n_threads()),
             Self::Candle(device) if device.is_metal() => "metal".into(),
             Self::Candle(_) => format!("cpu ×{}", candle_core::utils::get_num_threads()),
         }
@@ -65,11 +60,12 @@ pub(super) fn open(choice: DeviceChoice) -> Result<Backend> {
 
 fn cpu() -> Result<Backend> {
     match Isa::choose()? {
-        Isa::Scalar => Ok(Backend::Candle(Device::Cpu)),
-        isa => Ok(Backend::Cpu {
-            isa,
-            n_threads: candle_core::utils::get_num_threads(),
-        }),
+        None => Ok(Backend::Candle(Device::Cpu)),
+        Some(isa) => {
+            let n_threads = candle_core::utils::get_num_threads();
+            let cores = Cores::new(isa, n_threads).context("cannot start the engine's threads")?;
+            Ok(Backend::Cpu(cores))
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
+use candle_core::Device;
 
 use super::candle_decoder::CandleDecoder;
 use super::chat_template::ChatTemplate;
@@ -83,7 +84,7 @@ pub fn load(
     if let Reference::Scripted = settings.target {
         return demo::load(settings.context);
     }
-    let backend = device::open(settings.device)?;
+    let mut backend = device::open(settings.device)?;
     let file = open(&settings.target, settings.offline, cancel, progress)?;
     let tokenizer = Arc::new(Tokenizer::from_gguf(&file)?);
     let template = ChatTemplate::from_gguf(&file, &tokenizer)?;
@@ -92,12 +93,15 @@ pub fn load(
     let mut notes = Vec::new();
     let hyper = Hyperparameters::from_gguf(&file)?;
     let context = context(settings.context, hyper.trained_context, &mut notes)?;
-    check_memory(
-        &file,
-        &hyper,
-        draft_file.as_ref().ok().map(|(_, file)| file),
-        context,
-    )?;
+    let draft = draft_file.as_ref().ok().map(|(_, file)| file);
+    if matches!(backend, Backend::Cpu(_)) {
+        let files = [Some(&file), draft];
+        if let Err(why) = files.into_iter().flatten().try_for_each(runs_on_the_engine) {
+            notes.push(format!("computing with candle, which is slower: {why:#}"));
+            backend = Backend::Candle(Device::Cpu);
+        }
+    }
+    check_memory(&backend, &file, draft, context)?;
 
     let mut decode = |title: &str, file: &GgufFile, what: &str| -> Result<Box<dyn Model>> {
         let total = file.weight_bytes();
@@ -106,8 +110,8 @@ pub fn load(
             progress(Progress::Loading(Loading { what, done, total }));
         };
         let loaded = match &backend {
-            &Backend::Cpu { isa, n_threads } => {
-                CpuDecoder::load(title, file, context, isa, n_threads, cancel, &mut progress)
+            Backend::Cpu(cores) => {
+                CpuDecoder::load(title, file, context, cores, cancel, &mut progress)
                     .map(|model| Box::new(model) as _)
             }
             Backend::Candle(device) => {
@@ -223,16 +227,24 @@ fn context(asked: usize, trained: usize, notes: &mut Vec<String>) -> Result<usiz
     }
 }
 
+fn runs_on_the_engine(file: &GgufFile) -> Result<()> {
+    CpuDecoder::check(file, &Hyperparameters::from_gguf(file)?)
+}
+
 /// Refuses what cannot fit: a failed allocation would end the program without a word.
 fn check_memory(
-    file: &GgufFile,
-    hyper: &Hyperparameters,
+    backend: &Backend,
+    target: &GgufFile,
     draft: Option<&GgufFile>,
     context: usize,
 ) -> Result<()> {
-    let mut needed = CandleDecoder::memory(file, hyper, context);
-    if let Some(draft) = draft {
-        needed += CandleDecoder::memory(draft, &Hyperparameters::from_gguf(draft)?, context);
+    let mut needed = 0u64;
+    for file in [Some(target), draft].into_iter().flatten() {
+        let hyper = Hyperparameters::from_gguf(file)?;
+        needed = needed.saturating_add(match backend {
+            Backend::Cpu(_) => CpuDecoder::memory(file, &hyper, context),
+            Backend::Candle(_) => CandleDecoder::memory(file, &hyper, context),
+        });
     }
     let Ok(mut system) = sysinfo::System::new() else {
         return Ok(()); // A system that does not tell its memory.

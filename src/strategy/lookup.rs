@@ -64,7 +64,10 @@ impl Lookup {
         }
         match self.automaton.longest_match() {
             Some(found) if found.length >= MIN_MATCH => {
-                continuation(committed, found.end, found.length.min(MAX_DRAFT))
+                let mut drafted = continuation(committed, found.end, found.length.min(MAX_DRAFT));
+                let end = drafted.iter().position(|token| self.ends.contains(token));
+                drafted.truncate(end.map_or(drafted.len(), |end| end + 1));
+                drafted
             }
             Some(_) | None => Vec::new(),
         }

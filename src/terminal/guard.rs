@@ -138,7 +138,10 @@ pub fn install_panic_hook() {
         if thread.id() == main {
             restore();
         }
-        if thread.name() != Some(THREAD_NAME) && !ENTERED.load(Ordering::SeqCst) {
+        let engine = thread
+            .name()
+            .is_some_and(|name| name.starts_with(THREAD_NAME));
+        if !engine && !ENTERED.load(Ordering::SeqCst) {
             tell(info);
         }
     }));

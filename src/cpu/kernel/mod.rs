@@ -89,15 +89,19 @@ impl Isa {
         }
     }
 
-    /// The best that this machine has, or the one that the environment variable `SPECK_ISA` names.
-    pub fn choose() -> Result<Self> {
+    /// The one that the environment variable `SPECK_ISA` names, else the best that this machine has;
+    /// `None` where that is only the specification.
+    pub fn choose() -> Result<Option<Self>> {
         let here = || Self::ALL.iter().copied().filter(|isa| isa.is_here());
         match std::env::var("SPECK_ISA") {
-            Ok(name) => here().find(|isa| isa.name() == name).with_context(|| {
-                let names: Vec<_> = here().map(Self::name).collect();
-                format!("SPECK_ISA={name}: this machine has {}", names.join(", "))
-            }),
-            Err(_) => Ok(here().last().unwrap_or(Self::Scalar)),
+            Ok(name) => here()
+                .find(|isa| isa.name() == name)
+                .map(Some)
+                .with_context(|| {
+                    let names: Vec<_> = here().map(Self::name).collect();
+                    format!("SPECK_ISA={name}: this machine has {}", names.join(", "))
+                }),
+            Err(_) => Ok(here().rfind(|&isa| isa != Self::Scalar)),
         }
     }
 

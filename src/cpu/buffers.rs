@@ -1,0 +1,133 @@
+//! A decoder's cache and working memory, allocated once.
+
+use super::kernel::{Activations, Isa};
+use super::ops::quantize;
+use super::pack::{BLOCK, GROUP};
+use super::shared::Shared;
+use super::weights::Shape;
+
+/// Rows of a pass at most; longer inputs are fed in several.
+pub(crate) const MAX_ROWS: usize = 64;
+
+/// Largest head.
+pub(crate) const MAX_HEAD: usize = 256;
+
+/// Quantised rows that a matrix product reads.
+pub(super) struct Quantized {
+    pub quants: Shared<i8>,
+    pub scales: Shared<f32>,
+    pub sums: Shared<f32>,
+    pub columns: usize,
+}
+
+impl Quantized {
+    fn new(columns: usize) -> Self {
+        let blocks = columns / BLOCK;
+        Self {
+            quants: Shared::new(MAX_ROWS * columns),
+            scales: Shared::new(MAX_ROWS * blocks),
+            sums: Shared::new(MAX_ROWS * blocks),
+            columns,
+        }
+    }
+
+    /// Stores columns of a row, from `column` on.
+    ///
+    /// # Safety
+    /// Nobody else touches these columns in this phase.
+    pub unsafe fn put(&self, isa: Isa, row: usize, column: usize, x: &[f32]) {
+        let start = row * self.columns + column;
+        let (block, blocks) = (start / BLOCK, x.len() / BLOCK);
+        // SAFETY: passed on.
+        unsafe {
+            let quants = self.quants.slice(start, x.len());
+            let scales = self.scales.slice(block, blocks);
+            quantize(isa, x, quants, scales, self.sums.slice(block, blocks));
+        }
+    }
+
+    /// The rows, to multiply with.
+    ///
+    /// # Safety
+    /// Nobody writes them in this phase.
+    pub unsafe fn rows(&self) -> Activations<'_> {
+        let n_blocks = self.columns / BLOCK;
+        // SAFETY: passed on.
+        unsafe {
+            Activations {
+                quants: self.quants.read(0, self.quants.len()),
+                scales: self.scales.read(0, self.scales.len()),
+                sums: self.sums.read(0, self.sums.len()),
+                n_blocks,
+            }
+        }
+    }
+}
+
+/// Keys and values of a layer, f16, `(kv heads, capacity, head size)` each.
+pub(super) struct LayerCache {
+    pub keys: Shared<u16>,
+    pub values: Shared<u16>,
+}
+
+/// A decoder's cache and working memory, allocated once.
+pub(super) struct Buffers {
+    pub shape: Shape,
+    pub isa: Isa,
+    pub capacity: usize,
+    pub cache: Vec<LayerCache>,
+    /// The residual stream, `(rows, hidden)`.
+    pub x: Shared<f32>,
+    /// What the last projection gave, to be added to `x`.
+    pub projected: Shared<f32>,
+    /// `(rows, heads × head size)`.
+    pub queries: Shared<f32>,
+    pub normed: Quantized,
+    pub attended: Quantized,
+    pub inner: Quantized,
+    pub logits: Shared<f32>,
+    /// Per thread: a row; a head of q, k or v for all rows; gate and up of 32 columns for all rows;
+    /// scores for all positions.
+    pub row: Shared<f32>,
+    pub heads: Shared<f32>,
+    pub gate_up: Shared<f32>,
+    pub scores: Shared<f32>,
+}
+
+impl Buffers {
+    /// Room for `capacity` tokens of a decoder with `n_layers` layers and `n_logits` logits a row, worked
+    /// on by `threads` threads.
+    pub fn new(
+        shape: Shape,
+        n_layers: usize,
+        n_logits: usize,
+        capacity: usize,
+        isa: Isa,
+        threads: usize,
+    ) -> Self {
+        let (hidden, size) = (shape.hidden, shape.head_dim);
+        let cached = shape.n_kv_heads * capacity * size;
+        Self {
+            cache: (0..n_layers)
+                .map(|_| LayerCache {
+                    keys: Shared::new(cached),
+                    values: Shared::new(cached),
+                })
+                .collect(),
+            x: Shared::new(MAX_ROWS * hidden),
+            projected: Shared::new(MAX_ROWS * hidden),
+            queries: Shared::new(MAX_ROWS * shape.n_heads * size),
+            normed: Quantized::new(hidden),
+            attended: Quantized::new(shape.n_heads * size),
+            inner: Quantized::new(shape.inner),
+            logits: Shared::new(MAX_ROWS * n_logits.next_multiple_of(GROUP)),
+            row: Shared::new(threads * hidden),
+            heads: Shared::new(threads * MAX_ROWS * size),
+            gate_up: Shared::new(threads * MAX_ROWS * 2 * BLOCK),
+            scores: Shared::new(threads * capacity),
+            shape,
+            isa,
+            capacity,
+        }
+    }
+}
