@@ -189,8 +189,13 @@ struct GreedyCase {
     greedy_ids: Vec<Token>,
 }
 
-/// The reference's own greedy answers: the same prompt tokens, and at nearly every position the same
-/// choice. (A free-running answer parts from float32 at its first near-tie.)
+/// How much larger than the logit of the reference's choice another one may be: the reference does not
+/// round activations to 8 bits, which moves logits by 0.1 to 0.2 (measured on the cases; the largest
+/// gap there is 0.18).
+const NEAR_TIE: f32 = 0.3;
+
+/// The reference's own greedy answers: the same prompt tokens, and at every position the same choice or
+/// a near-tie. (A free-running answer parts from float32 at its first near-tie.)
 #[test]
 #[ignore = "needs the default pair: scripts/test.sh"]
 fn pair_greedy_choices_agree_with_the_reference() {
@@ -211,12 +216,15 @@ fn pair_greedy_choices_agree_with_the_reference() {
         loaded.target.truncate(0);
         let logits = loaded.target.forward(&text, &Cancel::new()).unwrap();
         for (i, &expect) in case.greedy_ids.iter().enumerate() {
+            let row = logits.row(prompt.len() - 1 + i);
+            let choice = argmax(row).unwrap();
+            let gap = row[choice as usize] - row[expect as usize];
+            assert!(gap < NEAR_TIE, "{}, token {i}: {gap}", case.name);
             all += 1;
-            agreed += usize::from(argmax(logits.row(prompt.len() - 1 + i)) == Some(expect));
+            agreed += usize::from(choice == expect);
         }
     }
-    println!("greedy choices: {agreed} of {all} as the reference");
-    assert!(agreed * 100 >= all * 97, "{agreed} of {all}");
+    println!("greedy choices: {agreed} of {all} as the reference, the others near-ties");
 }
 
 /// A row's logits are the same bits however many rows share its pass: what makes texts identical.

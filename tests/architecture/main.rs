@@ -14,7 +14,7 @@ use proc_macro2::TokenStream;
 
 /// The order of modules. One may name itself and what stands before it on a line it stands on.
 const ORDER: [&str; 2] = [
-    "cancel clean config model::progress engine::protocol cpu model strategy decoding engine cli commands main",
+    "cancel clean config cpu model::progress engine::protocol model strategy decoding engine cli commands main",
     "cancel clean config model::progress engine::protocol stats app ui terminal cli commands main",
 ];
 
@@ -25,7 +25,7 @@ const NEVER: [(&[&str], &[&str]); 2] = [
         &["candle_core", "candle_nn", "tokenizers"],
     ),
     (
-        &["model", "strategy", "decoding"],
+        &["cpu", "model", "strategy", "decoding"],
         &["tokio", "ratatui", "crossterm", "mpsc", "crossbeam_channel"],
     ),
 ];
@@ -229,6 +229,7 @@ fn modules_may_name_what_stands_before_them() {
 fn modules_must_not_name_what_stands_after_them_or_elsewhere() {
     check(
         "
+        src/cpu/x.rs | use crate::model::Token; | x.rs:2: cpu must not name model
         src/strategy/x.rs | use crate::decoding::Round; | x.rs:2: strategy must not name decoding
         src/app/mod.rs | use crate::{stats::Stats, model::Token}; | app must not name model
         src/app/mod.rs | use crate::{ui::{self, Theme}}; | ui (crate::ui::self) | ui (crate::ui::Theme)
@@ -252,6 +253,7 @@ fn some_things_are_never_named() {
         src/model/load.rs | use candle_core::Tensor; use std::sync::Arc;
         src/engine/mod.rs | use std::sync::mpsc; use tokio::sync::oneshot;
         src/model/load.rs | use std::sync::{Arc, mpsc::channel}; | model must not name mpsc
+        src/cpu/pool.rs | use tokio::task; use crate::cancel::Cancel; | cpu must not name tokio
         src/model/chat_template/mod.rs | use std::sync::mpsc; fn f() { tokio::spawn(g()); } | name tokio
         src/decoding/mod.rs | fn f() { tokio::spawn(g()); } | decoding must not name tokio
         src/strategy/plain.rs | use ratatui::Frame; | strategy must not name ratatui
