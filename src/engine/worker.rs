@@ -228,7 +228,8 @@ impl<'a> Worker<'a> {
         if prompt.len() + LEAST_ANSWER > capacity {
             bail!(
                 "the conversation has {} tokens and the context holds {capacity}, with {LEAST_ANSWER} \
-                 kept for the answer: shorten the message, start anew with /new, or raise --context",
+                 kept for the answer: shorten the message, start anew with /new, or raise --context \
+                 where the model allows more",
                 prompt.len()
             );
         }

@@ -75,7 +75,7 @@ pub const ALL: &[Entry] = &[
     },
     Entry {
         name: lookup::NAME,
-        summary: "drafts from the conversation itself",
+        summary: "drafts from the conversation",
         build: |parts| Ok(Box::new(Lookup::new(parts.lookup_rule, parts.ends.clone()))),
     },
 ];

@@ -93,15 +93,18 @@ impl Isa {
     /// `None` where that is only the specification.
     pub fn choose() -> Result<Option<Self>> {
         let here = || Self::ALL.iter().copied().filter(|isa| isa.is_here());
-        match std::env::var("SPECK_ISA") {
-            Ok(name) => here()
+        match std::env::var("SPECK_ISA")
+            .ok()
+            .filter(|name| !name.is_empty())
+        {
+            Some(name) => here()
                 .find(|isa| isa.name() == name)
                 .map(Some)
                 .with_context(|| {
                     let names: Vec<_> = here().map(Self::name).collect();
                     format!("SPECK_ISA={name}: this machine has {}", names.join(", "))
                 }),
-            Err(_) => Ok(here().rfind(|&isa| isa != Self::Scalar)),
+            None => Ok(here().rfind(|&isa| isa != Self::Scalar)),
         }
     }
 
