@@ -277,7 +277,9 @@ mod tests {
 
     fn of(rounds: &[Round]) -> Totals {
         let mut totals = Totals::default();
-        rounds.iter().for_each(|round| totals.add(round, None));
+        for round in rounds {
+            totals.add(round, None);
+        }
         totals
     }
 
