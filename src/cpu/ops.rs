@@ -34,6 +34,10 @@ macro_rules! for_each_isa {
 pub(super) use for_each_isa;
 
 /// Adds up the lanes of a sum, halving.
+#[expect(
+    clippy::inline_always,
+    reason = "it must be compiled for its caller's instruction set"
+)]
 #[inline(always)]
 pub(super) fn add_lanes(mut lanes: [f32; LANES]) -> f32 {
     let mut n = LANES;

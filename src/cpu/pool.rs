@@ -140,9 +140,9 @@ impl State {
             while self.started.load(Ordering::Acquire) == seen {
                 spins += 1;
                 if spins < IDLE_SPINS {
-                    std::hint::spin_loop()
+                    std::hint::spin_loop();
                 } else {
-                    std::thread::park()
+                    std::thread::park();
                 }
             }
             seen += 1;
@@ -206,9 +206,9 @@ impl Team<'_> {
 fn spin_or_yield(spins: &mut u32) {
     *spins += 1;
     if *spins < BARRIER_SPINS {
-        std::hint::spin_loop()
+        std::hint::spin_loop();
     } else {
-        std::thread::yield_now()
+        std::thread::yield_now();
     }
 }
 

@@ -3,6 +3,15 @@
 //! 4-bit quants are at most 15, so a block's eight pair sums of at most 15 × 127 × 2 each stay under
 //! 2^15 and are added up as 16-bit integers; 8-bit quants are widened after each instruction.
 
+#![expect(
+    clippy::needless_range_loop,
+    reason = "constant loops over registers: indices are what the compiler unrolls"
+)]
+
+#[allow(
+    clippy::wildcard_imports,
+    reason = "intrinsics carry their module in their names; not `expect`: the lint is silent in tests"
+)]
 use std::arch::x86_64::*;
 
 use super::{Job, TILE};
