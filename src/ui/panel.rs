@@ -167,7 +167,7 @@ fn plain(app: &App, theme: &Theme) -> Vec<Line<'static>> {
         lines.push(
             row(
                 "",
-                format!(" {}, at {} tokens", age(since), baseline.context),
+                format!(" {}, ctx {}", age(since), baseline.context),
                 theme,
             )
             .style(theme.dim),
