@@ -282,6 +282,8 @@ fn the_line_mode_stops_an_answer_and_swaps_the_strategy() {
     pty.wait_for("> ");
     pty.keys("/mode lookup\r");
     pty.wait_for("lookup drafts from the next pass on");
+    pty.keys("/mode\r");
+    pty.wait_for("* lookup");
     pty.keys(&format!("{}\r", words(300)));
     pty.wait_for("You wrote:");
     pty.keys(CTRL_C);
