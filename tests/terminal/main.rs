@@ -152,7 +152,12 @@ fn a_cut_arrow_key_is_no_esc() {
 
 #[test]
 fn signals_end_it_with_their_codes_and_the_terminal_restored() {
-    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+    for (signal, code) in [
+        (Signal::TERM, 143),
+        (Signal::QUIT, 131),
+        (Signal::HUP, 129),
+        (Signal::INT, 130),
+    ] {
         let mut pty = streaming(&[]);
         pty.signal(signal);
         assert_eq!(pty.exit_code(), code);
