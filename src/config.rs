@@ -23,6 +23,8 @@ pub const MAX_DRAFT_LENGTH: u64 = 16;
 pub const MAX_MAX_TOKENS: u64 = 1 << 20;
 /// The largest context that can be asked for, in tokens.
 pub const MAX_CONTEXT: u64 = 1 << 20;
+/// The smallest context that holds a short prompt and an answer, in tokens.
+pub const LEAST_CONTEXT: usize = 64;
 /// A configuration file is never this large, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 

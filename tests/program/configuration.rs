@@ -25,6 +25,24 @@ fn wrong_flags_are_refused_with_what_is_right() {
         &["17", "1..=16"],
     );
     check_error(
+        &mut chat(&["--context", "1", "Hi"]),
+        "",
+        2,
+        &["--context", "at least 64"],
+    );
+    check_error(
+        chat(&["Hi"]).env("SPECK_ISA", "nope"),
+        "",
+        2,
+        &["SPECK_ISA=nope", "scalar"],
+    );
+    check_error(
+        &mut speck(&["models", "verify", "nope"]),
+        "",
+        2,
+        &["no model is called"],
+    );
+    check_error(
         &mut speck(&["chat", "--target", "", "Hi"]),
         "",
         2,
@@ -86,6 +104,10 @@ fn the_configuration_is_used_and_its_errors_have_a_place() {
     check_config(
         "[model]\ndraft = \"no such thing\"",
         &["config.toml, line 2", "model.draft"],
+    );
+    check_config(
+        "[model]\ncontext = 1",
+        &["config.toml, line 2", "model.context", "at least 64"],
     );
     check_config("[decoding", &["config.toml, line 1"]);
 
