@@ -139,6 +139,28 @@ fn a_configuration_that_is_named_must_be_there() {
     );
 }
 
+/// A pipe that nobody writes to would be waited for, for ever.
+#[test]
+fn only_regular_files_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let pipe = pipe.to_str().unwrap();
+    let part = &["no regular file"];
+    check_error(chat(&["Hi"]).env("SPECK_CONFIG", pipe), "", 2, part);
+    let mut messages = speck(&["template", "t.jinja", "--messages", pipe]);
+    check_error(&mut messages, "", 1, part);
+    let mut target = speck(&["chat", "--target", pipe, "Hi"]);
+    check_error(&mut target, "", 1, &["not a file"]);
+}
+
+#[test]
+fn a_missing_model_file_is_told_with_what_to_do() {
+    let mut chat = speck(&["chat", "--target", "/no/such.gguf", "Hi"]);
+    check_error(&mut chat, "", 1, &["/no/such.gguf", "speck models list"]);
+}
+
 #[test]
 fn config_commands_agree_with_each_other() {
     let folder = tempfile::tempdir().unwrap();
