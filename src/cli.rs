@@ -16,8 +16,8 @@ use crate::config::{Config, Device, MAX_CONTEXT, MAX_DRAFT_LENGTH, MAX_MAX_TOKEN
 use crate::strategy;
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 failed; 2 wrong command line or configuration; 130 interrupted (Ctrl-C);
-            129 the terminal went away (SIGHUP); 143 asked to end (SIGTERM).
+Exit codes: 0 done; 1 failed; 2 wrong command line or settings; 130 interrupted (Ctrl-C);
+            129 the terminal went away (SIGHUP); 131, 143 asked to end (SIGQUIT, SIGTERM).
 
 Configuration: ~/.config/speck/config.toml (see `speck config`); a flag wins over it.";
 
@@ -30,8 +30,8 @@ Examples:
   speck chat --target ./model.gguf --draft none --strategy lookup
   printf 'Hi\\n/mode lookup\\nAgain\\n' | speck chat --no-tui   several turns, one a line
 
-Exit codes: 0 done; 1 failed; 2 wrong command line or configuration; 130 interrupted (Ctrl-C);
-            129 the terminal went away (SIGHUP); 143 asked to end (SIGTERM).";
+Exit codes: 0 done; 1 failed; 2 wrong command line or settings; 130 interrupted (Ctrl-C);
+            129 the terminal went away (SIGHUP); 131, 143 asked to end (SIGQUIT, SIGTERM).";
 
 /// A terminal chat with a local language model that shows, live, what speculative decoding is worth.
 #[derive(Debug, Parser)]

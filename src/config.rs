@@ -6,13 +6,14 @@
 
 use std::env;
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
+
+use crate::files;
 
 /// The documented default configuration, as text; it parses to [`Config::default`].
 pub const EXAMPLE: &str = include_str!("../config.example.toml");
@@ -23,6 +24,8 @@ pub const MAX_DRAFT_LENGTH: u64 = 16;
 pub const MAX_MAX_TOKENS: u64 = 1 << 20;
 /// The largest context that can be asked for, in tokens.
 pub const MAX_CONTEXT: u64 = 1 << 20;
+/// The smallest context that holds a short prompt and an answer, in tokens.
+pub const LEAST_CONTEXT: usize = 64;
 /// A configuration file is never this large, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
@@ -250,7 +253,7 @@ pub fn path() -> Option<(PathBuf, Named)> {
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    let file = File::open(path).map_err(|error| match error.kind() {
+    let file = files::open(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => "there is no such file".into(),
         _ => error.to_string(),
     })?;
@@ -281,10 +284,17 @@ fn located(path: &Path, text: &str, span: Option<Range<usize>>, what: &str) -> S
         return format!("{}: {what}", path.display());
     };
     let number = line_of(before);
-    let line = text.lines().nth(number - 1).unwrap_or_default().trim();
+    let line = text.lines().nth(number - 1).unwrap_or_default();
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count();
     format!(
-        "{}, line {number}: {what}\n  {number} | {line}",
-        path.display()
+        "{}, line {number}: {what}\n  {number} | {}",
+        path.display(),
+        files::excerpt(line, column)
     )
 }
 
@@ -406,6 +416,20 @@ mod tests {
         );
         let error = loaded.blame("decoding", "strategy", "unknown").to_string();
         assert_eq!(error, "decoding.strategy: unknown");
+    }
+
+    #[test]
+    fn of_a_long_line_the_part_around_the_error_is_shown() {
+        let text = format!("[screen]\ntheme = \"{}\"", "x".repeat(5000));
+        let error = load(&text)
+            .unwrap()
+            .blame("screen", "theme", "no")
+            .to_string();
+        assert!(
+            error.contains("theme = \"xxx") && error.ends_with("x…"),
+            "{error}"
+        );
+        assert!(error.len() < 300, "{error}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod config;
 pub mod cancel;
 pub mod clean;
 pub mod cpu;
+pub mod files;
 pub mod model;
 pub mod strategy;
 

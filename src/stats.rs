@@ -6,8 +6,8 @@
 //! - speed-up = emitted tokens × plain time per token / wall time, where each round counts with the
 //!   baseline that was valid when it landed: while an answer is written over the rolling window, in its
 //!   summary over the rounds that the decode clock has timed; never over fewer than
-//!   [`MIN_VERDICT_PASSES`], and never more than the tokens per pass, which only an outdated baseline
-//!   could give.
+//!   [`MIN_VERDICT_PASSES`], never where nothing was drafted (that is plain decoding beside itself), and
+//!   never more than the tokens per pass, which only an outdated baseline could give.
 //!
 //! A rate without data is `None`, never 0 and never NaN.
 
@@ -56,6 +56,7 @@ pub struct Totals {
 struct Judged {
     passes: usize,
     emitted: usize,
+    drafted: usize,
     wall: Duration,
     /// What plain decoding would have taken.
     plain: Duration,
@@ -83,6 +84,7 @@ impl Totals {
         if let Some(baseline) = baseline {
             self.judged.passes += 1;
             self.judged.emitted += round.n_emitted;
+            self.judged.drafted += round.n_drafted;
             self.judged.wall += round.wall();
             self.judged.plain += baseline.per_token * round.n_emitted as u32;
         }
@@ -125,15 +127,17 @@ impl Totals {
         (seconds > 0.0).then(|| self.emitted as f64 / seconds)
     }
 
-    /// How many times faster than plain decoding the rounds were that landed when there was a baseline.
+    /// How many times faster than plain decoding the rounds were that landed when there was a baseline;
+    /// `None` where nothing was drafted in them.
     pub fn speed_up(&self) -> Option<f64> {
         let Judged {
             passes,
             emitted,
+            drafted,
             wall,
             plain,
         } = self.judged;
-        if passes < MIN_VERDICT_PASSES || plain.is_zero() || wall.is_zero() {
+        if passes < MIN_VERDICT_PASSES || drafted == 0 || plain.is_zero() || wall.is_zero() {
             return None;
         }
         let factor = plain.as_secs_f64() / wall.as_secs_f64();
@@ -350,10 +354,23 @@ mod tests {
         stats.set_baseline(baseline(10));
         assert_eq!(stats.speed_up(), Some(1.5));
         for _ in 0..WINDOW_ROUNDS {
-            stats.push(&round(0, 0, [0, 10, 0]));
+            stats.push(&round(1, 0, [0, 10, 0]));
         }
         assert_eq!(stats.speed_up(), Some(1.0));
         assert_eq!(stats.recent_emitted().len(), WINDOW_ROUNDS);
+    }
+
+    #[test]
+    fn without_a_draft_there_is_nothing_to_compare() {
+        let mut stats = Stats::default();
+        stats.set_baseline(baseline(30));
+        for _ in 0..=MIN_VERDICT_PASSES {
+            stats.push(&round(0, 0, [0, 29, 0]));
+        }
+        assert_eq!(stats.speed_up(), None);
+        assert_eq!(stats.decode().speed_up(), None);
+        stats.push(&round(1, 1, [0, 29, 0]));
+        assert!(stats.speed_up().is_some());
     }
 
     #[test]

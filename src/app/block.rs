@@ -233,15 +233,15 @@ impl Block {
                 fence,
             };
             let part = part_of(paragraph, &mut fence);
-            let (how, width) = match part {
-                Part::Prose => (Break::Words, width.min(PROSE_WIDTH)),
-                Part::Code | Part::Fence => (Break::Anywhere, width),
+            let width = match part {
+                Part::Prose => width.min(PROSE_WIDTH),
+                Part::Code | Part::Fence => width,
             };
             wrap(
                 &text[..byte + paragraph.len()],
                 byte,
                 width,
-                how,
+                Break::Words,
                 &mut wrapped,
             );
             self.lines

@@ -42,6 +42,14 @@ impl Transcript {
         self.blocks.is_empty()
     }
 
+    /// Whether nobody has asked or answered anything: at most notes and errors are there.
+    pub fn is_unused(&self) -> bool {
+        self.blocks.iter().all(|block| match block.kind {
+            Kind::User | Kind::Assistant(_) => false,
+            Kind::Notice | Kind::Error => true,
+        })
+    }
+
     /// The blocks in order.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks

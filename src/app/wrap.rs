@@ -18,9 +18,9 @@ const NOT_AT_LINE_START: &str = "、。，．：；！？）」』】〉》〕�
 /// How to break a line that is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Break {
-    /// Between words where possible; list items and indented text keep their indentation.
+    /// Between words where possible; list items, indented text and code keep their indentation.
     Words,
-    /// At the edge: for code and for what is being typed.
+    /// At the edge: for what is being typed.
     Anywhere,
 }
 
@@ -58,10 +58,11 @@ pub fn wrap(text: &str, from: usize, width: usize, how: Break, out: &mut Vec<Wra
 
 /// Wraps one line without newlines that starts at byte `base` of the text.
 fn wrap_line(line: &str, base: usize, width: usize, how: Break, out: &mut Vec<WrappedLine>) {
-    let hang = match how {
-        Break::Words => hanging_indent(line).min(width / 2),
-        Break::Anywhere => 0,
+    let (prefix, hang) = match how {
+        Break::Words => hanging_indent(line),
+        Break::Anywhere => (0, 0),
     };
+    let hang = hang.min(width / 2);
     let mut start = 0;
     let mut column = 0;
     // Where the line can be broken, and the column there.
@@ -80,7 +81,8 @@ fn wrap_line(line: &str, base: usize, width: usize, how: Break, out: &mut Vec<Wr
         let blank = matches!(grapheme, " " | "\t");
         let wide = grapheme_columns > 1 && !blank;
         let may_start_line = !blank && !NOT_AT_LINE_START.contains(grapheme);
-        if (wide || after_break) && may_start_line && at > start {
+        // A line of nothing but the indentation or the marker would be wasted.
+        if (wide || after_break) && may_start_line && at > start.max(prefix) {
             opportunity = Some((at, column));
         }
         after_break = blank || wide;
@@ -101,12 +103,12 @@ fn wrap_line(line: &str, base: usize, width: usize, how: Break, out: &mut Vec<Wr
     push(start..line.len());
 }
 
-/// Columns of leading blanks and a list marker (`- `, `* `, `12. `).
-fn hanging_indent(line: &str) -> usize {
+/// Leading blanks and a list marker (`- `, `* `, `12. `): their bytes and their columns.
+fn hanging_indent(line: &str) -> (usize, usize) {
     let rest = line.trim_start_matches([' ', '\t']);
-    let blanks = text_width(&line[..line.len() - rest.len()]);
+    let blanks = line.len() - rest.len();
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let marker = if rest.starts_with("- ") || rest.starts_with("* ") || rest.starts_with("• ") {
+    let marker = if ["- ", "* ", "• "].iter().any(|mark| rest.starts_with(mark)) {
         2
     } else if (1..=3).contains(&digits)
         && (rest[digits..].starts_with(". ") || rest[digits..].starts_with(") "))
@@ -115,7 +117,9 @@ fn hanging_indent(line: &str) -> usize {
     } else {
         0
     };
-    blanks + marker
+    let marker_bytes: usize = rest.chars().take(marker).map(char::len_utf8).sum();
+    let columns = text_width(&line[..blanks]) + marker;
+    (blanks + marker_bytes, columns)
 }
 
 #[cfg(test)]
@@ -180,7 +184,8 @@ mod tests {
             Break::Words,
             &["12. one ", "    two ", "    three"],
         );
-        check("- -eeae", 4, Break::Words, &["- ", "  -e", "  ea", "  e"]);
+        check("- -eeae", 4, Break::Words, &["- -e", "  ea", "  e"]);
+        check("    abcdefgh", 8, Break::Words, &["    abcd", "    efgh"]);
         check(
             "  deep text here",
             11,
@@ -190,12 +195,22 @@ mod tests {
     }
 
     #[test]
-    fn code_breaks_at_the_edge_only() {
+    fn what_is_typed_breaks_at_the_edge() {
         check(
             "    return x + y",
             10,
             Break::Anywhere,
             &["    return", " x + y"],
+        );
+    }
+
+    #[test]
+    fn code_breaks_between_words_behind_its_indentation() {
+        check(
+            "    return first_value + second",
+            20,
+            Break::Words,
+            &["    return ", "    first_value + ", "    second"],
         );
     }
 

@@ -7,7 +7,6 @@ pub mod settings;
 pub mod template;
 pub mod tokenize;
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -16,6 +15,7 @@ use clap::CommandFactory;
 
 use crate::cli::{Cli, Command, ModelsAction};
 use crate::engine::protocol::Event;
+use crate::files;
 use crate::model::fetch::Environment;
 use crate::model::gguf::GgufFile;
 use crate::model::load;
@@ -102,7 +102,7 @@ fn read_stdin() -> anyhow::Result<String> {
 
 /// All of a file, which must be UTF-8 text.
 fn read_file(path: &Path) -> anyhow::Result<String> {
-    let read = File::open(path)
+    let read = files::open(path)
         .map_err(anyhow::Error::from)
         .and_then(read_text);
     read.with_context(|| format!("cannot read {}", path.display()))

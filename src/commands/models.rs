@@ -11,6 +11,8 @@ use crate::engine::protocol::Fetch;
 use crate::model::fetch::{self, Environment, Remote, megabytes};
 use crate::model::registry::{Draft, Preset, Reference, presets};
 
+use super::{UsageError, settings};
+
 /// Lists the presets, their files and where those are.
 pub fn list(environment: &Environment, out: &mut dyn Write) -> Result<()> {
     for (index, preset) in presets().iter().enumerate() {
@@ -105,14 +107,17 @@ pub fn verify(
     failure.map_or(Ok(()), Err)
 }
 
-/// Removes the files of `reference` from the caches and writes what is gone; touches nothing else.
+/// Removes the files of `reference` from the caches and writes what is gone; touches nothing else. An error
+/// when there was none of them.
 pub fn remove(environment: &Environment, reference: &str, out: &mut dyn Write) -> Result<()> {
+    let mut any = false;
     for remote in remotes(reference)? {
         let gone = fetch::remove(environment, &remote)
             .with_context(|| format!("cannot remove {}", remote.file_name()))?;
         if gone.is_empty() {
             writeln!(out, "not here  {}", remote.file_name())?;
         }
+        any |= !gone.is_empty();
         for (path, size) in gone {
             writeln!(out, "removed   {}  {}", path.display(), megabytes(size))?;
         }
@@ -124,17 +129,21 @@ pub fn remove(environment: &Environment, reference: &str, out: &mut dyn Write) -
             )?;
         }
     }
+    if !any {
+        bail!("nothing of {reference} is here: `speck models list` shows what is");
+    }
     Ok(())
 }
 
 /// The files that speck fetches for a reference.
 fn remotes(reference: &str) -> Result<Vec<Remote>> {
-    match Reference::parse(reference)? {
-        Reference::Preset(preset) => Ok(files(preset)),
-        Reference::Remote(remote) => Ok(vec![remote]),
-        Reference::File(path) => bail!("{} is a file of yours: {NOT_OURS}", path.display()),
-        Reference::Scripted => bail!("`{reference}` is built in: {NOT_OURS}"),
-    }
+    let not_ours = match settings::reference("the model", reference)? {
+        Reference::Preset(preset) => return Ok(files(preset)),
+        Reference::Remote(remote) => return Ok(vec![remote]),
+        Reference::File(path) => format!("{} is a file of yours", path.display()),
+        Reference::Scripted => format!("`{reference}` is built in"),
+    };
+    Err(UsageError(format!("{not_ours}: {NOT_OURS}")).into())
 }
 
 const NOT_OURS: &str = "`speck models` manages only what speck fetches";
@@ -261,8 +270,9 @@ mod tests {
         let (out, error) = run(|out| remove(&environment, &name, out));
         assert_eq!((out.lines().count(), error.as_str()), (2, ""), "{out}");
         assert!(!link.is_symlink() && !repo.join("blobs").join(ABC).exists());
-        let (out, _) = run(|out| remove(&environment, &name, out));
+        let (out, error) = run(|out| remove(&environment, &name, out));
         assert_eq!(out, "not here  f.gguf\n");
+        assert!(error.contains("nothing of o/n:f.gguf"), "{error}");
     }
 
     #[test]

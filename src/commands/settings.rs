@@ -4,7 +4,8 @@
 use std::fmt::Display;
 
 use crate::cli::ChatArgs;
-use crate::config::{self, Device, Loaded, LookupCompat};
+use crate::config::{self, Device, LEAST_CONTEXT, Loaded, LookupCompat};
+use crate::cpu::Isa;
 use crate::engine;
 use crate::model::device::DeviceChoice;
 use crate::model::load::{DraftChoice, LoadSettings};
@@ -52,6 +53,15 @@ impl Settings {
             "none" => DraftChoice::None,
             draft => DraftChoice::Model(reference(draft, given(&args.draft, "draft"), "draft")?),
         };
+        if (1..LEAST_CONTEXT).contains(&model.context) {
+            let why = format!(
+                "a context of {} tokens is too small: at least {LEAST_CONTEXT}, or 0 to leave it to the model",
+                model.context
+            );
+            let flag = args.context.map(|_| "context");
+            return Err(wrong(flag, "model", "context", &why));
+        }
+        Isa::choose().map_err(|error| UsageError(format!("{error:#}")))?;
         let strategy = strategy::find(&decoding.strategy).ok_or_else(|| {
             let known: Vec<_> = strategy::names().collect();
             let why = format!(

@@ -15,6 +15,8 @@ pub enum Exit {
     HungUp,
     /// The user interrupted it (128 + SIGINT).
     Interrupted,
+    /// Another program asked it to quit (128 + SIGQUIT).
+    Quit,
     /// Another program asked it to end (128 + SIGTERM).
     Terminated,
 }
@@ -28,6 +30,7 @@ impl Exit {
             Self::Usage => 2,
             Self::HungUp => 129,
             Self::Interrupted => 130,
+            Self::Quit => 131,
             Self::Terminated => 143,
         }
     }

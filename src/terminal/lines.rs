@@ -63,6 +63,7 @@ struct Chat {
     handle: Handle,
     out: TextOut,
     ready: Option<Ready>,
+    /// What drafts from the next pass on.
     strategy: &'static str,
     /// Stops the answer that is being written.
     answering: Option<Cancel>,
@@ -108,7 +109,6 @@ impl Chat {
                 self.ready = Some(ready.clone());
                 self.prompt();
             }
-            Event::Strategy(name) => self.strategy = name,
             Event::Finished(_) => self.answered(),
             Event::Failed(failure) if failure.fatal => bail!("{}", failure.message),
             Event::Failed(failure) => {
@@ -119,6 +119,8 @@ impl Chat {
             Event::Fetch(_)
             | Event::Loading(_)
             | Event::Baseline(_)
+            // What was asked for is known here before the engine confirms it.
+            | Event::Strategy(_)
             | Event::Prefill { .. }
             | Event::Round(_) => {}
         }
@@ -168,6 +170,7 @@ impl Chat {
             self.handle
                 .commands
                 .send(Command::SetStrategy(strategy.name))?;
+            self.strategy = strategy.name;
             tell(&format!("{} drafts from the next pass on", strategy.name));
             return Ok(());
         }

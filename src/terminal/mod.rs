@@ -19,6 +19,7 @@ pub mod progress;
 pub mod stdout;
 mod summary;
 mod text;
+mod throttle;
 
 use std::time::Duration;
 

@@ -3,6 +3,8 @@
 //! Ctrl-C stops the answer and keeps what is there; a second one does not wait. SIGTERM and SIGHUP
 //! keep their meaning: there is nothing to put right, and `nohup` works.
 
+use std::time::Instant;
+
 use anyhow::{Context, bail};
 use tokio::select;
 use tokio::signal::unix::{SignalKind, signal};
@@ -15,6 +17,7 @@ use super::exit::Exit;
 use super::json::Line;
 use super::stdout;
 use super::text::TextOut;
+use super::throttle::Throttle;
 
 /// How the answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +35,7 @@ pub fn answer(handle: Handle, question: String, format: Format) -> anyhow::Resul
         .build()?;
     let out = match format {
         Format::Text => Out::Text(TextOut::new()),
-        Format::Json => Out::Json(Stats::default()),
+        Format::Json => Out::Json(Box::default(), Throttle::default()),
     };
     runtime.block_on(run(handle, question, out))
 }
@@ -84,23 +87,26 @@ async fn run(mut handle: Handle, question: String, mut out: Out) -> anyhow::Resu
 
 enum Out {
     Text(TextOut),
-    Json(Stats),
+    Json(Box<Stats>, Throttle),
 }
 
 impl Out {
     fn event(&mut self, event: &Event) -> anyhow::Result<()> {
         match self {
             Self::Text(out) => out.event(event),
-            Self::Json(stats) => {
+            Self::Json(stats, throttle) => {
                 if let Event::Round(round) = event {
                     stats.push(round);
                 }
                 if let Event::Baseline(baseline) = event {
                     stats.set_baseline(*baseline);
                 }
-                Line::of(event, stats)
-                    .iter()
-                    .try_for_each(|line| stdout::write_line(&serde_json::to_string(line)?))
+                for event in throttle.pass(event, Instant::now()) {
+                    for line in Line::of(&event, stats) {
+                        stdout::write_line(&serde_json::to_string(&line)?)?;
+                    }
+                }
+                Ok(())
             }
         }
     }
@@ -108,7 +114,7 @@ impl Out {
     fn end_line(&mut self) -> anyhow::Result<()> {
         match self {
             Self::Text(out) => out.end_line(),
-            Self::Json(_) => Ok(()),
+            Self::Json(..) => Ok(()),
         }
     }
 }

@@ -39,7 +39,7 @@ impl Progress {
             }
             Event::Loading(Loading { what, done, total }) => {
                 self.set(
-                    &format!("loading {}", clean(what)),
+                    &format!("loading weights: {}", clean(what)),
                     *done,
                     Some(*total),
                     BYTES,
@@ -93,9 +93,9 @@ impl Progress {
     }
 }
 
-const BYTES: &str = "{msg} [{bar:24}] {bytes} of {total_bytes}, {eta} left";
+const BYTES: &str = "{msg} [{bar:24}] {decimal_bytes} of {decimal_total_bytes}, {eta} left";
 const TOKENS: &str = "{msg} [{bar:24}] {pos} of {len} tokens";
-const UNKNOWN: &str = "{spinner} {msg} {bytes}";
+const UNKNOWN: &str = "{spinner} {msg} {decimal_bytes}";
 
 fn style(template: &str) -> ProgressStyle {
     let style =

@@ -59,7 +59,12 @@ pub fn run(handle: Handle, settings: AppSettings, theme: &Theme) -> anyhow::Resu
     };
     match exit {
         Exit::HungUp => return Ok(exit),
-        Exit::Done | Exit::Failed | Exit::Usage | Exit::Interrupted | Exit::Terminated => {}
+        Exit::Done
+        | Exit::Failed
+        | Exit::Usage
+        | Exit::Interrupted
+        | Exit::Quit
+        | Exit::Terminated => {}
     }
     if let Some(line) = summary::line(&session.totals) {
         stdout::write_line(&line)?;
@@ -223,6 +228,7 @@ impl<'a> Screen<'a> {
         match signal {
             Signal::Interrupt => Ok(Some(Exit::Interrupted)),
             Signal::Terminate => Ok(Some(Exit::Terminated)),
+            Signal::Quit => Ok(Some(Exit::Quit)),
             Signal::HangUp => Ok(Some(Exit::HungUp)),
             Signal::Stop => {
                 if signals::can_stop() {

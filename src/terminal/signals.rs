@@ -23,6 +23,8 @@ pub enum Signal {
     Interrupt,
     /// SIGTERM.
     Terminate,
+    /// SIGQUIT from outside, as for Ctrl-C.
+    Quit,
     /// SIGHUP: the terminal is gone.
     HangUp,
     /// SIGTSTP.
@@ -37,6 +39,7 @@ pub enum Signal {
 pub struct Signals {
     interrupt: unix::Signal,
     terminate: unix::Signal,
+    quit: unix::Signal,
     hang_up: unix::Signal,
     stop: unix::Signal,
     resume: unix::Signal,
@@ -50,6 +53,7 @@ impl Signals {
         Ok(Self {
             interrupt: on(Raw::INT)?,
             terminate: on(Raw::TERM)?,
+            quit: on(Raw::QUIT)?,
             hang_up: on(Raw::HUP)?,
             stop: on(Raw::TSTP)?,
             resume: on(Raw::CONT)?,
@@ -63,6 +67,7 @@ impl Signals {
             biased;
             _ = self.hang_up.recv() => Signal::HangUp,
             _ = self.terminate.recv() => Signal::Terminate,
+            _ = self.quit.recv() => Signal::Quit,
             _ = self.interrupt.recv() => Signal::Interrupt,
             _ = self.resume.recv() => Signal::Continue,
             _ = self.stop.recv() => Signal::Stop,

@@ -37,9 +37,9 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::app::App;
-use crate::app::geometry::PanelArea;
+use crate::app::geometry::{Geometry, PanelArea};
 use crate::app::scroll::Below;
+use crate::app::{App, Phase};
 
 /// Draws the whole screen.
 pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
@@ -49,10 +49,8 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
     buffer.set_style(screen, theme.background);
     if app.help().is_some() {
         help::draw(app, theme, geometry.help(), buffer);
-    } else if app.transcript().is_empty() {
-        welcome::draw(app, theme, geometry.transcript, buffer);
     } else {
-        transcript::draw(app, theme, &geometry, buffer);
+        conversation(app, theme, &geometry, buffer);
     }
     rule(
         app,
@@ -78,6 +76,37 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
     if let Some(cursor) = input::draw(app, theme, &geometry, buffer) {
         frame.set_cursor_position(cursor);
     }
+}
+
+/// The conversation; until the first question the welcome, with notes below it where both fit.
+fn conversation(app: &App, theme: &Theme, geometry: &Geometry, buffer: &mut Buffer) {
+    let area = geometry.transcript;
+    let notes = u16::try_from(app.transcript().len()).unwrap_or(u16::MAX);
+    let room = Rect {
+        height: area.height.saturating_sub(notes),
+        ..area
+    };
+    let welcomed = match app.phase() {
+        Phase::Dead => false,
+        Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) | Phase::Ready => {
+            app.transcript().is_unused()
+                && (app.transcript().is_empty() || welcome::fits(app, theme, room))
+        }
+    };
+    if !welcomed {
+        transcript::draw(app, theme, geometry, buffer);
+        return;
+    }
+    welcome::draw(app, theme, room, buffer);
+    let below = Geometry {
+        transcript: Rect {
+            y: room.bottom(),
+            height: notes,
+            ..area
+        },
+        ..*geometry
+    };
+    transcript::draw(app, theme, &below, buffer);
 }
 
 /// The line above the input, with what lies below the view.

@@ -138,8 +138,11 @@ fn headline(app: &App, theme: &Theme) -> Line<'static> {
 pub fn why_unknown(shown: &Shown) -> &'static str {
     match shown.stats.baseline() {
         None => "plain not measured yet",
-        Some(_) if shown.stats.rolling().passes == 0 => "no passes yet",
-        Some(_) => "too few passes yet",
+        Some(_) => match shown.stats.rolling() {
+            rolling if rolling.passes == 0 => "no passes yet",
+            rolling if rolling.drafted == 0 => "nothing drafted",
+            _ => "too few passes yet",
+        },
     }
 }
 
@@ -164,7 +167,7 @@ fn plain(app: &App, theme: &Theme) -> Vec<Line<'static>> {
         lines.push(
             row(
                 "",
-                format!(" {}, at {} tokens", age(since), baseline.context),
+                format!(" {}, ctx {}", age(since), baseline.context),
                 theme,
             )
             .style(theme.dim),

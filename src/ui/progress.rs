@@ -51,7 +51,7 @@ impl<'a> Progress<'a> {
                 what: &loading.what,
                 how: "",
                 share: share(loading.done, Some(loading.total)),
-                amount: amount(loading.done, Some(loading.total)),
+                amount: amount(loading.done, Some(loading.total)) + " of weights",
             }),
         }
     }

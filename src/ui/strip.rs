@@ -61,7 +61,7 @@ fn one(app: &App, theme: &Theme) -> Parts {
             let (glyph, _, style) = verdict(speed_up, theme);
             Span::styled(format!("{glyph} {speed_up:.2}x plain"), style)
         }
-        None => Span::styled(format!("{UNKNOWN} no speed-up yet"), theme.dim),
+        None => Span::styled(format!("{UNKNOWN} {}", why_unknown(app.shown())), theme.dim),
     };
     let text = |text: String| vec![Span::styled(text, theme.text)];
     vec![

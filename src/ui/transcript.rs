@@ -80,12 +80,9 @@ fn text(app: &App, block: &Block, body: &BodyLine, theme: &Theme) -> Line<'stati
         (Part::Prose, Kind::User | Kind::Assistant(_) | Kind::Error) => theme.text,
     };
     let range = body.line.range.clone();
-    let shown = match body.part {
-        Part::Prose => block.text()[range.clone()]
-            .trim_end_matches([' ', '\t'])
-            .len(),
-        Part::Code | Part::Fence => range.len(),
-    };
+    let shown = block.text()[range.clone()]
+        .trim_end_matches([' ', '\t'])
+        .len();
     let visible = &block.text()[range.start..range.start + shown];
     // An underlined indentation would look like a rule.
     let indentation = shown - visible.trim_start_matches([' ', '\t']).len();

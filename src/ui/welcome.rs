@@ -1,4 +1,4 @@
-//! The conversation's place before there is one: what is being loaded, then what is loaded.
+//! The conversation's place until the first question: what is being loaded, then what is loaded.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -15,13 +15,15 @@ const WIDTH: u16 = 56;
 /// Columns of the names at its left.
 const LABEL: usize = 12;
 
+/// Whether `area` has room for the block and a blank line below it.
+pub fn fits(app: &App, theme: &Theme, area: Rect) -> bool {
+    lines(app, theme, width(area)).len() < area.height.into()
+}
+
 /// Draws the block, in the middle of `area`.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let width = WIDTH.min(area.width.saturating_sub(2));
-    let lines = match Progress::of(app) {
-        Some(progress) => waiting(&progress, theme, width.into()),
-        None => ready(app, theme),
-    };
+    let width = width(area);
+    let lines = lines(app, theme, width);
     let title = [
         fit(
             [
@@ -47,6 +49,17 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let block = Rect { x, width, ..area };
     for (row, line) in lines.into_iter().enumerate() {
         put(buffer, block, top + row as u16, line);
+    }
+}
+
+fn width(area: Rect) -> u16 {
+    WIDTH.min(area.width.saturating_sub(2))
+}
+
+fn lines(app: &App, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+    match Progress::of(app) {
+        Some(progress) => waiting(&progress, theme, width.into()),
+        None => ready(app, theme),
     }
 }
 

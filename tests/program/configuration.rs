@@ -25,6 +25,24 @@ fn wrong_flags_are_refused_with_what_is_right() {
         &["17", "1..=16"],
     );
     check_error(
+        &mut chat(&["--context", "1", "Hi"]),
+        "",
+        2,
+        &["--context", "at least 64"],
+    );
+    check_error(
+        chat(&["Hi"]).env("SPECK_ISA", "nope"),
+        "",
+        2,
+        &["SPECK_ISA=nope", "scalar"],
+    );
+    check_error(
+        &mut speck(&["models", "verify", "nope"]),
+        "",
+        2,
+        &["no model is called"],
+    );
+    check_error(
         &mut speck(&["chat", "--target", "", "Hi"]),
         "",
         2,
@@ -87,6 +105,10 @@ fn the_configuration_is_used_and_its_errors_have_a_place() {
         "[model]\ndraft = \"no such thing\"",
         &["config.toml, line 2", "model.draft"],
     );
+    check_config(
+        "[model]\ncontext = 1",
+        &["config.toml, line 2", "model.context", "at least 64"],
+    );
     check_config("[decoding", &["config.toml, line 1"]);
 
     let folder = configured("[model]\ntarget = \"scripted\"\n[decoding]\nmax_tokens = 3");
@@ -115,6 +137,28 @@ fn a_configuration_that_is_named_must_be_there() {
         2,
         &["cannot read"],
     );
+}
+
+/// A pipe that nobody writes to would be waited for, for ever.
+#[test]
+fn only_regular_files_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let pipe = pipe.to_str().unwrap();
+    let part = &["no regular file"];
+    check_error(chat(&["Hi"]).env("SPECK_CONFIG", pipe), "", 2, part);
+    let mut messages = speck(&["template", "t.jinja", "--messages", pipe]);
+    check_error(&mut messages, "", 1, part);
+    let mut target = speck(&["chat", "--target", pipe, "Hi"]);
+    check_error(&mut target, "", 1, &["not a file"]);
+}
+
+#[test]
+fn a_missing_model_file_is_told_with_what_to_do() {
+    let mut chat = speck(&["chat", "--target", "/no/such.gguf", "Hi"]);
+    check_error(&mut chat, "", 1, &["/no/such.gguf", "speck models list"]);
 }
 
 #[test]

@@ -112,6 +112,17 @@ fn slower_than_plain() {
 }
 
 #[test]
+fn plain_is_not_compared_with_itself() {
+    pictures("plain", |size| {
+        let mut user = asked(size);
+        user.hear(Event::Strategy("plain"));
+        user.stream(CODE, "plain", &[0]);
+        user.wait(250);
+        user
+    });
+}
+
+#[test]
 fn scrolled_up_in_a_long_answer() {
     pictures("scrolled", |size| {
         let mut user = asked(size);

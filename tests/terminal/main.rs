@@ -152,7 +152,12 @@ fn a_cut_arrow_key_is_no_esc() {
 
 #[test]
 fn signals_end_it_with_their_codes_and_the_terminal_restored() {
-    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+    for (signal, code) in [
+        (Signal::TERM, 143),
+        (Signal::QUIT, 131),
+        (Signal::HUP, 129),
+        (Signal::INT, 130),
+    ] {
         let mut pty = streaming(&[]);
         pty.signal(signal);
         assert_eq!(pty.exit_code(), code);
@@ -282,6 +287,8 @@ fn the_line_mode_stops_an_answer_and_swaps_the_strategy() {
     pty.wait_for("> ");
     pty.keys("/mode lookup\r");
     pty.wait_for("lookup drafts from the next pass on");
+    pty.keys("/mode\r");
+    pty.wait_for("* lookup");
     pty.keys(&format!("{}\r", words(300)));
     pty.wait_for("You wrote:");
     pty.keys(CTRL_C);

@@ -10,6 +10,7 @@ mod environment;
 use std::borrow::Cow;
 use std::error::Error as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -59,7 +60,15 @@ pub struct ChatTemplate {
     environment: Arc<Environment<'static>>,
     bos: String,
     eos: String,
+    time_limit: Duration,
+    /// It took too long once: its thread may still run, and there will be no other.
+    timed_out: AtomicBool,
 }
+
+/// A template took longer than this.
+#[derive(Debug, thiserror::Error)]
+#[error("it takes longer than {0:?}: take another model file")]
+struct TimedOut(Duration);
 
 impl ChatTemplate {
     /// Compiles `source`; `bos` and `eos` are the texts of the model's tokens for begin and end.
@@ -71,7 +80,7 @@ impl ChatTemplate {
             );
         }
         let source = source.to_owned();
-        let environment = on_thread(|| {
+        let environment = on_thread(TIME_LIMIT, || {
             let mut environment = environment()?;
             environment.add_template_owned(NAME, source)?;
             Ok(environment)
@@ -81,6 +90,8 @@ impl ChatTemplate {
             environment: Arc::new(environment),
             bos: bos.unwrap_or_default().to_owned(),
             eos: eos.unwrap_or_default().to_owned(),
+            time_limit: TIME_LIMIT,
+            timed_out: AtomicBool::new(false),
         })
     }
 
@@ -93,8 +104,21 @@ impl ChatTemplate {
         }
     }
 
-    /// The conversation as text, up to where the model's next turn begins.
+    /// The conversation as text, up to where the model's next turn begins. A template that took too long
+    /// once is not tried again.
     pub fn render(&self, messages: &[Message]) -> Result<String> {
+        let rendered = if self.timed_out.load(Ordering::Relaxed) {
+            Err(TimedOut(self.time_limit).into())
+        } else {
+            self.render_on_thread(messages)
+        };
+        if rendered.as_ref().is_err_and(anyhow::Error::is::<TimedOut>) {
+            self.timed_out.store(true, Ordering::Relaxed);
+        }
+        rendered.context("the model's chat template does not take this conversation")
+    }
+
+    fn render_on_thread(&self, messages: &[Message]) -> Result<String> {
         let environment = Arc::clone(&self.environment);
         let context = context! {
             messages => Serde(messages),
@@ -104,14 +128,13 @@ impl ChatTemplate {
             tools => (),
             documents => (),
         };
-        on_thread(move || {
+        on_thread(self.time_limit, move || {
             let mut out = Capped::default();
             environment
                 .get_template(NAME)?
                 .render_captured_to(context, &mut out)?;
             out.into_string()
         })
-        .context("the model's chat template does not take this conversation")
     }
 
     /// The conversation as tokens. Control tokens come from the template alone.
@@ -177,6 +200,7 @@ fn explain(error: &Error) -> String {
 /// that holds one list many times over can be longer than any memory. Past the time limit the thread is
 /// left behind; the caller has its error and does not use the template again.
 fn on_thread<T: Send + 'static>(
+    time_limit: Duration,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
@@ -187,11 +211,9 @@ fn on_thread<T: Send + 'static>(
         // took too long.
         .spawn(move || _ = sender.send(work().map_err(|error| explain(&error))))
         .context("cannot start a thread for the chat template")?;
-    match receiver.recv_timeout(TIME_LIMIT) {
+    match receiver.recv_timeout(time_limit) {
         Ok(result) => result.map_err(anyhow::Error::msg),
-        Err(RecvTimeoutError::Timeout) => {
-            bail!("it takes longer than {TIME_LIMIT:?}: take another model file")
-        }
+        Err(RecvTimeoutError::Timeout) => Err(TimedOut(time_limit).into()),
         Err(RecvTimeoutError::Disconnected) => {
             bail!("the template engine crashed on it: take another model file")
         }

@@ -214,6 +214,18 @@ fn deep_values_do_not_overflow_the_stack() {
 }
 
 #[test]
+fn a_template_that_took_too_long_is_not_tried_again() {
+    let mut template = template("{% for i in range(100000) %}{{ i }}{% endfor %}");
+    assert!(template.render(&user("hi")).is_ok());
+    template.time_limit = Duration::ZERO;
+    let error =
+        |template: &ChatTemplate| format!("{:#}", template.render(&user("hi")).unwrap_err());
+    assert!(error(&template).contains("takes longer"));
+    template.time_limit = TIME_LIMIT;
+    assert!(error(&template).contains("takes longer"));
+}
+
+#[test]
 fn output_has_a_limit() {
     let long = "x".repeat(MAX_OUTPUT / 2 + 1);
     let template = template("{{ messages[0].content }}{{ messages[0].content }}");

@@ -60,7 +60,8 @@ fn download(
     cancel: &Cancel,
     progress: &mut Progress<'_>,
 ) -> Result<PathBuf, Problem> {
-    progress.stage("pip", Some(package.size));
+    let how = format!("Python package {}", package.requirement);
+    progress.stage(&how, Some(package.size));
     let errors = folder.join("stderr");
     let python = &environment.python;
     let child = Command::new(python)

@@ -10,9 +10,10 @@ mod value;
 
 use std::borrow::Cow;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use memmap2::Mmap;
 
 use header::Header;
@@ -60,7 +61,13 @@ impl GgufFile {
         let name = path.display().to_string();
         let open = || {
             // A pipe or a device would block or never end.
-            let metadata = std::fs::metadata(path)?;
+            let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+                ErrorKind::NotFound => anyhow!(
+                    "there is no such file: check the path, or see `speck models list` for the models that \
+                     speck fetches itself"
+                ),
+                _ => error.into(),
+            })?;
             if !metadata.is_file() {
                 bail!("this is not a file: give the path of a .gguf file");
             }
