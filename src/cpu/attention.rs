@@ -5,6 +5,11 @@
 //! runs down a lane in order, components for scores and positions for values. **A row's bits depend on
 //! the row and its prefix alone**, not on the rows that share its tile.
 
+#![expect(
+    clippy::inline_always,
+    reason = "what works on registers must be compiled into its caller, for its instruction set"
+)]
+
 use super::kernel::Isa;
 use super::lanes::{Lanes, narrow};
 use super::ops::{LANES, add_lanes, exp, for_each_isa};

@@ -4,6 +4,10 @@
 //! 2^15 and are added up as 16-bit integers; 8-bit quants are widened after each instruction.
 
 #![expect(
+    clippy::inline_always,
+    reason = "what works on registers must be compiled into its caller, for its instruction set"
+)]
+#![expect(
     clippy::needless_range_loop,
     reason = "constant loops over registers: indices are what the compiler unrolls"
 )]
