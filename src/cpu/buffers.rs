@@ -1,7 +1,8 @@
 //! A decoder's cache and working memory, allocated once.
 
+use super::attention;
 use super::kernel::{Activations, Isa};
-use super::ops::quantize;
+use super::ops::{LANES, quantize};
 use super::pack::{BLOCK, GROUP};
 use super::shared::Shared;
 use super::weights::Shape;
@@ -64,7 +65,7 @@ impl Quantized {
     }
 }
 
-/// Keys and values of a layer, f16, `(kv heads, capacity, head size)` each.
+/// Keys and values of a layer, f16, a [`HeadCache`](super::attention::HeadCache) per KV head.
 pub(super) struct LayerCache {
     pub keys: Shared<u16>,
     pub values: Shared<u16>,
@@ -74,6 +75,7 @@ pub(super) struct LayerCache {
 pub(super) struct Buffers {
     pub shape: Shape,
     pub isa: Isa,
+    /// Tokens that the cache holds, a multiple of [`LANES`].
     pub capacity: usize,
     pub cache: Vec<LayerCache>,
     /// The residual stream, `(rows, hidden)`.
@@ -86,8 +88,8 @@ pub(super) struct Buffers {
     pub attended: Quantized,
     pub inner: Quantized,
     pub logits: Shared<f32>,
-    /// Per thread: a row; a head of q, k or v for all rows; gate and up of 32 columns for all rows;
-    /// scores for all positions.
+    /// Per thread: a row; a head of k or v for all rows; gate and up of 32 columns for all rows; scores of
+    /// a tile of rows for all positions.
     pub row: Shared<f32>,
     pub heads: Shared<f32>,
     pub gate_up: Shared<f32>,
@@ -106,6 +108,7 @@ impl Buffers {
         threads: usize,
     ) -> Self {
         let (hidden, size) = (shape.hidden, shape.head_dim);
+        let capacity = capacity.next_multiple_of(LANES);
         let cached = shape.n_kv_heads * capacity * size;
         Self {
             cache: (0..n_layers)
@@ -124,7 +127,7 @@ impl Buffers {
             row: Shared::new(threads * hidden),
             heads: Shared::new(threads * MAX_ROWS * size),
             gate_up: Shared::new(threads * MAX_ROWS * 2 * BLOCK),
-            scores: Shared::new(threads * capacity),
+            scores: Shared::new(threads * attention::TILE * capacity),
             shape,
             isa,
             capacity,

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Cores;
-use super::attention::{attend, narrow};
+use super::attention::{HeadCache, TILE, attend, put_key, put_value};
 use super::buffers::{Buffers, LayerCache, MAX_HEAD, MAX_ROWS, Quantized};
 use super::kernel::Out;
 use super::matmul::multiply_group;
@@ -224,23 +224,17 @@ impl Pass<'_> {
                 if is_query {
                     continue;
                 }
+                let is_key = unit < n_kv_heads;
+                let cached = if is_key { &cache.keys } else { &cache.values };
+                let cached = unsafe { cached.slice(head * b.capacity * size, b.capacity * size) };
                 for row in 0..n {
-                    let (x, cached) = unsafe {
-                        let at = (head * b.capacity + self.start + row) * size;
-                        let rows = if unit < n_kv_heads {
-                            &cache.keys
-                        } else {
-                            &cache.values
-                        };
-                        (b.heads.slice(own + row * size, size), rows.slice(at, size))
-                    };
-                    if unit < n_kv_heads {
+                    let x = unsafe { b.heads.slice(own + row * size, size) };
+                    if is_key {
                         self.finish_head(x, head, layer.k_bias.as_deref(), Some(row));
+                        put_key(cached, self.start + row, x);
                     } else {
                         self.finish_head(x, head, layer.v_bias.as_deref(), None);
-                    }
-                    for (cached, &x) in cached.iter_mut().zip(x.iter()) {
-                        *cached = narrow(x);
+                        put_value(cached, self.start + row, x);
                     }
                 }
             }
@@ -283,22 +277,35 @@ impl Pass<'_> {
             ..
         } = b.shape;
         let n = self.tokens.len();
-        let mut out = [0.0; MAX_HEAD];
-        let out = &mut out[..size];
+        let tiles = n.div_ceil(TILE);
+        let (mut q, mut out) = ([0.0; TILE * MAX_HEAD], [0.0; TILE * MAX_HEAD]);
         // Head by head, so that a head's keys and values stay in the core's cache for all rows.
-        team.share(n_heads * n, 1, |units| {
+        team.share(n_heads * tiles, 1, |units| {
             for unit in units {
-                let (head, row) = (unit / n, unit % n);
-                let seen = self.start + row + 1;
-                let kv_start = head / (n_heads / n_kv_heads) * b.capacity * size;
-                unsafe {
-                    let q = b.queries.slice((row * n_heads + head) * size, size);
+                let (head, first) = (unit / tiles, unit % tiles * TILE);
+                let n = TILE.min(n - first);
+                let (q, out) = (&mut q[..n * size], &mut out[..n * size]);
+                for (i, q) in q.chunks_exact_mut(size).enumerate() {
+                    let row = first + i;
+                    q.copy_from_slice(unsafe {
+                        b.queries.read((row * n_heads + head) * size, size)
+                    });
                     self.finish_head(q, head, layer.q_bias.as_deref(), Some(row));
-                    let keys = cache.keys.read(kv_start, seen * size);
-                    let values = cache.values.read(kv_start, seen * size);
-                    let scores = b.scores.slice(team.index * b.capacity, seen);
-                    attend(b.isa, q, keys, values, scores, out);
-                    b.attended.put(b.isa, row, head * size, out);
+                }
+                let kv_start = head / (n_heads / n_kv_heads) * b.capacity * size;
+                let seen = self.start + first + 1;
+                unsafe {
+                    let cache = HeadCache {
+                        keys: cache.keys.read(kv_start, b.capacity * size),
+                        values: cache.values.read(kv_start, b.capacity * size),
+                    };
+                    let scores = b
+                        .scores
+                        .slice(team.index * TILE * b.capacity, n * b.capacity);
+                    attend(b.isa, q, n, cache, seen, scores, out);
+                    for (i, out) in out.chunks_exact(size).enumerate() {
+                        b.attended.put(b.isa, first + i, head * size, out);
+                    }
                 }
             }
         });

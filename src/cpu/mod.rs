@@ -9,6 +9,7 @@ mod attention;
 pub(crate) mod buffers;
 pub(crate) mod forward;
 mod kernel;
+mod lanes;
 mod matmul;
 mod ops;
 pub(crate) mod pack;

@@ -5,25 +5,30 @@
 //! where `mul_add` says so: **the bits are the same on every instruction set.**
 
 use super::kernel::Isa;
-use super::pack::BLOCK;
+use super::lanes::Lanes;
 
 /// Lanes of a sum.
 pub(super) const LANES: usize = 16;
 
-/// Compiles each function once for every instruction set and calls the one asked for.
+/// Compiles each function once for every instruction set and calls the one asked for. `<L>` stands for
+/// its [`Lanes`].
 macro_rules! for_each_isa {
-    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) $(-> $out:ty)? $body:block)*) => {$(
+    ($($(#[$doc:meta])* fn $name:ident $(<$lanes:ident>)? ($($arg:ident: $type:ty),*) $(-> $out:ty)? $body:block)*) => {$(
         $(#[$doc])*
         pub(super) fn $name(isa: Isa, $($arg: $type),*) $(-> $out)? {
             #[inline(always)]
-            fn body($($arg: $type),*) $(-> $out)? $body
+            fn body$(<$lanes: Lanes>)?($($arg: $type),*) $(-> $out)? $body
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma,f16c")]
             fn avx2($($arg: $type),*) $(-> $out)? {
-                body($($arg),*)
+                $(type $lanes = $crate::cpu::kernel::avx2::Lanes16;)?
+                body$(::<$lanes>)?($($arg),*)
             }
             match isa {
-                Isa::Scalar => body($($arg),*),
+                Isa::Scalar => {
+                    $(type $lanes = $crate::cpu::lanes::Array;)?
+                    body$(::<$lanes>)?($($arg),*)
+                }
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: the instruction set is only chosen where `Isa::is_here`.
                 Isa::Avx2 => unsafe { avx2($($arg),*) },
@@ -98,33 +103,19 @@ for_each_isa! {
 
     /// Quantises a row, or some blocks of it, to 8 bits with a scale per block of 32: quants, scales, and
     /// the sum of each block's quants times its scale.
-    fn quantize(x: &[f32], quants: &mut [i8], scales: &mut [f32], sums: &mut [f32]) {
+    fn quantize<L>(x: &[f32], quants: &mut [i8], scales: &mut [f32], sums: &mut [f32]) {
+        let (x, _) = x.as_chunks::<LANES>();
+        let (quants, _) = quants.as_chunks_mut::<LANES>();
         for (((x, quants), scale), sum) in
-            x.chunks_exact(BLOCK).zip(quants.chunks_exact_mut(BLOCK)).zip(scales).zip(sums)
+            x.chunks_exact(2).zip(quants.chunks_exact_mut(2)).zip(scales).zip(sums)
         {
-            let mut largest = [0.0f32; LANES];
-            for x in x.chunks_exact(LANES) {
-                for (largest, &x) in largest.iter_mut().zip(x) {
-                    *largest = if x.abs() > *largest { x.abs() } else { *largest };
-                }
-            }
-            // Not a number once a value is not: a damaged model must not look like a quiet one.
-            let mut poison = 0.0f32;
-            for &x in x {
-                poison += x * 0.0;
-            }
-            let mut most = 0.0f32;
-            for largest in largest {
-                most = if largest > most { largest } else { most };
-            }
-            *scale = most / 127.0 + poison;
+            let (a, b) = (L::load(&x[0]), L::load(&x[1]));
+            let most = a.largest(b);
             let inverse = if most >= 127.0 * f32::MIN_POSITIVE { 127.0 / most } else { 0.0 };
-            let mut total = 0i32;
-            for (quant, &x) in quants.iter_mut().zip(x) {
-                let rounded = (x * inverse).round_ties_even() as i32;
-                *quant = rounded as i8;
-                total += rounded;
-            }
+            let factor = L::splat(inverse);
+            let total = a.mul(factor).round(&mut quants[0]) + b.mul(factor).round(&mut quants[1]);
+            // A damaged model must not look like a quiet one.
+            *scale = if most.is_finite() { most / 127.0 } else { f32::NAN };
             *sum = total as f32 * *scale;
         }
     }

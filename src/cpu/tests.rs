@@ -6,8 +6,10 @@ use candle_core::Tensor;
 use candle_core::quantized::ggml_file::qtensor_from_ggml;
 use candle_core::quantized::{GgmlDType, QTensor};
 
+use super::attention::{self, HeadCache};
 use super::kernel::{Activations, Isa, Job, Out, TILE};
-use super::ops;
+use super::lanes::{self, Array, Lanes as _};
+use super::ops::{self, LANES};
 use super::pack::{BLOCK, Form, GROUP, Matrix};
 use super::shared::Shared;
 
@@ -203,12 +205,16 @@ fn operations_have_the_same_bits_on_every_instruction_set() {
         ops::add(isa, &mut x, &out);
         ops::rotate_halves(isa, &mut x, &numbers(4, 128), &numbers(5, 128));
         ops::rotate_neighbours(isa, &mut x, &numbers(6, 128), &numbers(7, 128));
-        let cache: Vec<u16> = numbers(8, 64 * 300)
+        let cache: Vec<u16> = numbers(8, 64 * 304)
             .into_iter()
-            .map(super::attention::narrow)
+            .map(lanes::narrow)
             .collect();
-        let mut scores = vec![0.0; 300];
-        super::attention::attend(isa, &x[..64], &cache, &cache, &mut scores, &mut out[..64]);
+        let cache = HeadCache {
+            keys: &cache,
+            values: &cache,
+        };
+        let (q, mut scores) = (numbers(9, 3 * 64), vec![0.0; 3 * 304]);
+        attention::attend(isa, &q, 3, cache, 290, &mut scores, &mut out[..3 * 64]);
         x.extend(out);
         x.into_iter().map(f32::to_bits).collect::<Vec<_>>()
     };
@@ -235,8 +241,82 @@ fn the_exponential_is_close() {
 fn halves_survive_the_cache() {
     for bits in (0u16..0x7C00).chain(0x8000..0xFC00) {
         let x = half::f16::from_bits(bits).to_f32();
-        assert_eq!(super::attention::narrow(x), bits);
-        assert_eq!(super::attention::widen(bits).to_bits(), x.to_bits());
+        assert_eq!(lanes::narrow(x), bits);
+        assert_eq!(lanes::widen(bits).to_bits(), x.to_bits());
     }
-    assert_eq!(super::attention::narrow(1e9), half::f16::MAX.to_bits());
+    assert_eq!(lanes::narrow(1e9), half::f16::MAX.to_bits());
+}
+
+/// Against a plain computation in f64: rows of a tile, prefixes that end inside a panel.
+#[test]
+fn attention_is_softmax_of_products_times_values() {
+    let (size, capacity, tile) = (32, 64, attention::TILE);
+    let mut keys = vec![0; size * capacity];
+    let mut values = keys.clone();
+    let (k, v) = (numbers(1, size * capacity), numbers(2, size * capacity));
+    for position in 0..capacity {
+        let at = position * size;
+        attention::put_key(&mut keys, position, &k[at..at + size]);
+        attention::put_value(&mut values, position, &v[at..at + size]);
+    }
+    let cache = HeadCache {
+        keys: &keys,
+        values: &values,
+    };
+    for &isa in Isa::ALL.iter().filter(|isa| isa.is_here()) {
+        for n in 1..=tile {
+            for seen in [1, 2, 15, 16, 17, 47, capacity + 1 - tile] {
+                let q = numbers(3, n * size);
+                let (mut scores, mut out) = (vec![0.0; n * capacity], vec![0.0; n * size]);
+                attention::attend(isa, &q, n, cache, seen, &mut scores, &mut out);
+                for (i, (q, out)) in q.chunks(size).zip(out.chunks(size)).enumerate() {
+                    let dot = |k: &[f32]| -> f64 {
+                        let pairs = q.iter().zip(k);
+                        pairs.map(|(q, k)| f64::from(*q) * f64::from(*k)).sum()
+                    };
+                    let weights: Vec<f64> = (k.chunks(size).take(seen + i))
+                        .map(|k| (dot(k) / (size as f64).sqrt()).exp())
+                        .collect();
+                    let total: f64 = weights.iter().sum();
+                    for (component, &got) in out.iter().enumerate() {
+                        let value = |position: usize| f64::from(v[position * size + component]);
+                        let sum: f64 = weights.iter().enumerate().map(|(p, w)| w * value(p)).sum();
+                        let off = (f64::from(got) - sum / total).abs();
+                        assert!(off < 1e-3, "{} n {n} seen {seen} row {i}", isa.name());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the rounding to 8 bits says of values that are no numbers.
+#[test]
+fn quantising_shows_what_is_not_finite() {
+    for &isa in Isa::ALL.iter().filter(|isa| isa.is_here()) {
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut x = numbers(1, 2 * BLOCK);
+            x[BLOCK + 5] = bad;
+            let (mut quants, mut scales, mut sums) = ([0; 2 * BLOCK], [0.0; 2], [0.0; 2]);
+            ops::quantize(isa, &x, &mut quants, &mut scales, &mut sums);
+            assert!(scales[0].is_finite() && scales[1].is_nan() && sums[1].is_nan());
+        }
+    }
+}
+
+#[test]
+fn quants_are_the_nearest_to_even_and_their_sum_is_exact() {
+    let x: [f32; LANES] = [
+        0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 126.5, -126.5, 127.0, -127.0, 0.49, -0.51, 3.0, 64.2,
+        -64.8, 0.0,
+    ];
+    let expect = [
+        0, 2, 2, 0, -2, -2, 126, -126, 127, -127, 0, -1, 3, 64, -65, 0,
+    ];
+    let mut quants = [0i8; LANES];
+    let sum = Array::load(&x).round(&mut quants);
+    assert_eq!(
+        (quants, sum),
+        (expect, expect.iter().map(|&q| i32::from(q)).sum())
+    );
 }

@@ -4,6 +4,10 @@
 //! 2^15 and are added up as 16-bit integers; 8-bit quants are widened after each instruction.
 
 #![expect(
+    clippy::inline_always,
+    reason = "what works on registers must be compiled into its caller, for its instruction set"
+)]
+#![expect(
     clippy::needless_range_loop,
     reason = "constant loops over registers: indices are what the compiler unrolls"
 )]
@@ -15,7 +19,109 @@
 use std::arch::x86_64::*;
 
 use super::{Job, TILE};
+use crate::cpu::lanes::Lanes;
+use crate::cpu::ops::LANES;
 use crate::cpu::pack::{BLOCK, Form, GROUP};
+
+/// Bytes between a block in work and the one asked for from memory.
+const AHEAD: usize = 2048;
+
+/// Sixteen f32 in two registers.
+#[derive(Clone, Copy)]
+pub(in crate::cpu) struct Lanes16(__m256, __m256);
+
+// SAFETY (all of these): named only in functions compiled for AVX2, FMA and F16C (see the trait); the
+// references are to whole arrays.
+impl Lanes for Lanes16 {
+    #[inline(always)]
+    fn splat(x: f32) -> Self {
+        unsafe { Self(_mm256_set1_ps(x), _mm256_set1_ps(x)) }
+    }
+
+    #[inline(always)]
+    fn load(from: &[f32; LANES]) -> Self {
+        let at = from.as_ptr();
+        unsafe { Self(_mm256_loadu_ps(at), _mm256_loadu_ps(at.add(8))) }
+    }
+
+    #[inline(always)]
+    fn widen(from: &[u16; LANES]) -> Self {
+        let at = from.as_ptr();
+        unsafe { Self(halves(at.cast()), halves(at.add(8).cast())) }
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut [f32; LANES]) {
+        let at = to.as_mut_ptr();
+        unsafe {
+            _mm256_storeu_ps(at, self.0);
+            _mm256_storeu_ps(at.add(8), self.1);
+        }
+    }
+
+    #[inline(always)]
+    fn mul(self, by: Self) -> Self {
+        unsafe { Self(_mm256_mul_ps(self.0, by.0), _mm256_mul_ps(self.1, by.1)) }
+    }
+
+    #[inline(always)]
+    fn mul_add(self, by: Self, plus: Self) -> Self {
+        unsafe {
+            Self(
+                _mm256_fmadd_ps(self.0, by.0, plus.0),
+                _mm256_fmadd_ps(self.1, by.1, plus.1),
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        unsafe {
+            Self(
+                _mm256_max_ps(self.0, other.0),
+                _mm256_max_ps(self.1, other.1),
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn largest(self, other: Self) -> f32 {
+        unsafe {
+            let magnitude =
+                |x| _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(i32::MAX));
+            let most = _mm256_max_epi32(
+                _mm256_max_epi32(magnitude(self.0), magnitude(self.1)),
+                _mm256_max_epi32(magnitude(other.0), magnitude(other.1)),
+            );
+            let most = _mm_max_epi32(
+                _mm256_castsi256_si128(most),
+                _mm256_extracti128_si256(most, 1),
+            );
+            let most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0b01_00_11_10));
+            let most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0b10_11_00_01));
+            f32::from_bits(_mm_cvtsi128_si32(most).cast_unsigned())
+        }
+    }
+
+    #[inline(always)]
+    fn round(self, to: &mut [i8; LANES]) -> i32 {
+        unsafe {
+            let pairs = _mm256_packs_epi32(_mm256_cvtps_epi32(self.0), _mm256_cvtps_epi32(self.1));
+            let words = _mm256_permute4x64_epi64(pairs, 0b11_01_10_00);
+            let bytes = _mm_packs_epi16(
+                _mm256_castsi256_si128(words),
+                _mm256_extracti128_si256(words, 1),
+            );
+            _mm_storeu_si128(to.as_mut_ptr().cast(), bytes);
+            // Sums of eight unsigned bytes each, 128 too large a byte.
+            let sums = _mm_sad_epu8(
+                _mm_xor_si128(bytes, _mm_set1_epi8(-128)),
+                _mm_setzero_si128(),
+            );
+            _mm_cvtsi128_si32(sums) + _mm_extract_epi32(sums, 2) - 16 * 128
+        }
+    }
+}
 
 /// See [`super::Isa::group`].
 ///
@@ -80,6 +186,14 @@ impl<const T: usize> Rows<T> {
     }
 }
 
+/// Asks for a block's bytes some blocks ahead: the machine's own prefetching ends with each page.
+#[target_feature(enable = "avx2")]
+fn prefetch<const BYTES: usize>(block: *const u8) {
+    for line in (0..BYTES).step_by(64) {
+        _mm_prefetch(block.wrapping_add(AHEAD + line).cast(), _MM_HINT_T0);
+    }
+}
+
 /// Eight f16 at `at`, as f32.
 #[target_feature(enable = "avx2,f16c")]
 unsafe fn halves(at: *const u8) -> __m256 {
@@ -110,6 +224,7 @@ unsafe fn q4<const T: usize>(job: &Job, first: usize) {
         let rows = Rows::<T>::new(job, first);
         let mut block = job.weights.as_ptr();
         for b in 0..job.activations.n_blocks {
+            prefetch::<{ Form::Q4.block_bytes() }>(block);
             let mut sums = [[_mm256_setzero_si256(); 2]; T];
             for step in 0..4 {
                 let bytes0 = _mm256_loadu_si256(block.add(step * 64).cast());
@@ -154,6 +269,7 @@ unsafe fn q8<const T: usize, const KIND: usize>(job: &Job, first: usize) {
         let rows = Rows::<T>::new(job, first);
         let mut block = job.weights.as_ptr();
         for b in 0..job.activations.n_blocks {
+            prefetch::<{ Form::Q8.block_bytes() }>(block);
             let mut dots = [[_mm256_setzero_si256(); 2]; T];
             let scales = [halves(block.add(512)), halves(block.add(528))];
             for step in 0..8 {

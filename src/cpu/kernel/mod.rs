@@ -8,7 +8,7 @@
 //! share a call, so neither do the bits.**
 
 #[cfg(target_arch = "x86_64")]
-mod avx2;
+pub(super) mod avx2;
 mod scalar;
 
 use anyhow::{Context as _, Result};

@@ -1,0 +1,100 @@
+//! Sixteen numbers at a time: the few vector operations that the compiler does not find by itself.
+//!
+//! One implementation per instruction set, beside its kernels in `kernel/`; the one on arrays here is
+//! their specification. **All give the same bits for numbers that are finite.**
+
+use super::ops::LANES;
+
+/// Sixteen f32 in registers. The methods use the instruction set without asking for it: only
+/// `for_each_isa!` names the types, in functions compiled for theirs.
+pub(super) trait Lanes: Copy {
+    /// `x` in every lane.
+    fn splat(x: f32) -> Self;
+
+    /// Sixteen numbers from memory.
+    fn load(from: &[f32; LANES]) -> Self;
+
+    /// Sixteen f16 from memory, exactly.
+    fn widen(from: &[u16; LANES]) -> Self;
+
+    /// Sixteen numbers to memory.
+    fn store(self, to: &mut [f32; LANES]);
+
+    /// `self * by`.
+    fn mul(self, by: Self) -> Self;
+
+    /// `self * by + plus`, rounded once.
+    fn mul_add(self, by: Self, plus: Self) -> Self;
+
+    /// The larger one in each lane.
+    fn max(self, other: Self) -> Self;
+
+    /// The largest magnitude of both; infinity or not a number where a lane is.
+    fn largest(self, other: Self) -> f32;
+
+    /// Each number to the nearest integer, ties to even; all within `i8`. Returns their sum.
+    fn round(self, to: &mut [i8; LANES]) -> i32;
+}
+
+/// f16 bits to f32.
+pub(super) fn widen(bits: u16) -> f32 {
+    half::f16::from_bits(bits).to_f32_const()
+}
+
+/// f32 to f16 bits, within f16's finite range.
+pub(super) fn narrow(x: f32) -> u16 {
+    half::f16::from_f32(x.clamp(-65504.0, 65504.0)).to_bits()
+}
+
+/// The specification.
+#[derive(Clone, Copy)]
+pub(super) struct Array([f32; LANES]);
+
+impl Lanes for Array {
+    fn splat(x: f32) -> Self {
+        Self([x; LANES])
+    }
+
+    fn load(from: &[f32; LANES]) -> Self {
+        Self(*from)
+    }
+
+    fn widen(from: &[u16; LANES]) -> Self {
+        Self(from.map(widen))
+    }
+
+    fn store(self, to: &mut [f32; LANES]) {
+        *to = self.0;
+    }
+
+    fn mul(self, by: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] * by.0[i]))
+    }
+
+    fn mul_add(self, by: Self, plus: Self) -> Self {
+        Self(std::array::from_fn(|i| {
+            self.0[i].mul_add(by.0[i], plus.0[i])
+        }))
+    }
+
+    fn max(self, other: Self) -> Self {
+        let larger = |i: usize| {
+            if self.0[i] > other.0[i] {
+                self.0[i]
+            } else {
+                other.0[i]
+            }
+        };
+        Self(std::array::from_fn(larger))
+    }
+
+    fn largest(self, other: Self) -> f32 {
+        let magnitudes = self.0.into_iter().chain(other.0).map(|x| x.abs().to_bits());
+        f32::from_bits(magnitudes.fold(0, u32::max))
+    }
+
+    fn round(self, to: &mut [i8; LANES]) -> i32 {
+        *to = self.0.map(|x| x.round_ties_even() as i8);
+        to.iter().map(|&quant| i32::from(quant)).sum()
+    }
+}
