@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow};
 use candle_core::quantized::ggml_file::qtensor_from_ggml;
 use candle_core::quantized::{QMatMul, QTensor};
 use candle_core::{Device, Module, Tensor};
@@ -19,6 +19,7 @@ use super::gguf::GgufFile;
 use super::hyperparameters::{Architecture, Hyperparameters};
 use super::kv_cache::KvCache;
 use super::rotary::rotations;
+use super::tensors::Tensors;
 use super::{Logits, Model, PassError, Token};
 use crate::cancel::Cancel;
 
@@ -83,31 +84,23 @@ fn multiply(weight: &QMatMul, x: &Tensor) -> candle_core::Result<Tensor> {
 }
 
 impl CandleDecoder {
-    /// Reads the weights of `file` onto `device`, with a cache for `capacity` tokens; people see the
-    /// model as `name`. `progress` is told the bytes read so far.
-    pub fn load(
-        name: &str,
-        file: &GgufFile,
+    /// Reads the weights of the model that people see as `title` onto `device`, with a cache for
+    /// `capacity` tokens.
+    pub fn load<'a>(
+        title: &str,
+        hyper: &Hyperparameters,
+        tensors: Tensors<'a>,
         capacity: usize,
-        device: &Device,
-        cancel: &Cancel,
-        progress: &mut dyn FnMut(u64),
+        device: &'a Device,
     ) -> Result<Self> {
-        let hyper = Hyperparameters::from_gguf(file)?;
-        let mut weights = Weights {
-            file,
-            device,
-            cancel,
-            progress,
-            read: 0,
-        };
+        let mut weights = Weights { tensors, device };
         let (hidden, inner) = (hyper.hidden, hyper.feed_forward);
         let (q_size, kv_size) = (
             hyper.n_heads * hyper.head_dim,
             hyper.n_kv_heads * hyper.head_dim,
         );
 
-        let embedding = Arc::new(weights.tensor("token_embd.weight", &[hyper.vocab, hidden])?);
+        let embedding = Arc::new(weights.matrix("token_embd.weight", hyper.vocab, hidden)?);
         let mut layers = Vec::with_capacity(hyper.n_layers);
         for i in 0..hyper.n_layers {
             let name = |part: &str| format!("blk.{i}.{part}");
@@ -124,30 +117,17 @@ impl CandleDecoder {
             });
         }
         let norm = weights.vector("output_norm.weight", hidden)?;
-        let (head, n_logits) = match file.tensor("output.weight") {
-            Some(info) => {
-                let rows = info.shape[0];
-                ensure!(
-                    (1..=hyper.vocab).contains(&rows),
-                    "output.weight has {rows} rows for a vocabulary of {}",
-                    hyper.vocab
-                );
-                (
-                    Arc::new(weights.tensor("output.weight", &[rows, hidden])?),
-                    rows,
-                )
+        let (head, n_logits) = match weights.tensors.head_rows(hyper)? {
+            Some(rows) => {
+                let head = weights.matrix("output.weight", rows, hidden)?;
+                (Arc::new(head), rows)
             }
             None => (Arc::clone(&embedding), hyper.vocab),
         };
-        let factors = match file.tensor("rope_freqs.weight") {
-            Some(_) => Some(
-                weights
-                    .vector("rope_freqs.weight", hyper.head_dim / 2)?
-                    .to_vec1()?,
-            ),
-            None => None,
-        };
-        let (cos, sin) = rotations(&hyper, factors.as_deref(), capacity);
+        let factors = weights
+            .tensors
+            .optional("rope_freqs.weight", hyper.head_dim / 2)?;
+        let (cos, sin) = rotations(hyper, factors.as_deref(), capacity);
         let table = |values| Tensor::from_vec(values, (capacity, hyper.head_dim / 2), device);
         let (cos, sin) = (table(cos)?, table(sin)?);
         let cache = KvCache::new(
@@ -158,8 +138,8 @@ impl CandleDecoder {
             device,
         )?;
         Ok(Self {
-            name: name.to_owned(),
-            hyper,
+            name: title.to_owned(),
+            hyper: hyper.clone(),
             device: device.clone(),
             embedding,
             layers,
@@ -295,45 +275,31 @@ impl Model for CandleDecoder {
     }
 }
 
-/// Reads tensors, checks their shapes, counts their bytes.
+/// Puts the tensors of a file onto a device.
 struct Weights<'a> {
-    file: &'a GgufFile,
+    tensors: Tensors<'a>,
     device: &'a Device,
-    cancel: &'a Cancel,
-    progress: &'a mut dyn FnMut(u64),
-    read: u64,
 }
 
 impl Weights<'_> {
-    fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<QTensor> {
-        self.cancel.check()?;
-        let info = self.file.tensor(name).with_context(|| {
-            format!("the file has no tensor {name}: it is not a whole model of this architecture")
-        })?;
-        ensure!(
-            info.shape == shape,
-            "tensor {name} has shape {:?}, but the file's own settings ask for {shape:?}",
-            info.shape
-        );
-        let bytes = self.file.bytes(info);
-        let tensor = qtensor_from_ggml(info.dtype, bytes, shape.to_vec(), self.device)
-            .with_context(|| format!("reading tensor {name}"))?;
-        self.read += bytes.len() as u64;
-        (self.progress)(self.read);
-        Ok(tensor)
+    fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<QTensor> {
+        let (dtype, bytes) = self.tensors.read(name, &[rows, columns])?;
+        qtensor_from_ggml(dtype, bytes, vec![rows, columns], self.device)
+            .with_context(|| format!("reading tensor {name}"))
     }
 
     fn vector(&mut self, name: &str, len: usize) -> Result<Tensor> {
-        Ok(self.tensor(name, &[len])?.dequantize(self.device)?)
+        let values = self.tensors.vector(name, len)?;
+        Ok(Tensor::from_vec(values, len, self.device)?)
     }
 
     fn linear(&mut self, name: &str, outputs: usize, inputs: usize) -> Result<Linear> {
-        let weight = self.tensor(&format!("{name}.weight"), &[outputs, inputs])?;
-        let bias_name = format!("{name}.bias");
-        let bias = match self.file.tensor(&bias_name) {
-            Some(_) => Some(self.vector(&bias_name, outputs)?),
-            None => None,
-        };
+        let weight = self.matrix(&format!("{name}.weight"), outputs, inputs)?;
+        let bias = self
+            .tensors
+            .optional(&format!("{name}.bias"), outputs)?
+            .map(|bias| Tensor::from_vec(bias, outputs, self.device))
+            .transpose()?;
         Ok(Linear {
             weight: QMatMul::from_qtensor(weight)?,
             bias,

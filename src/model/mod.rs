@@ -9,6 +9,8 @@ pub mod tokenizer;
 
 pub mod chat_template;
 
+pub mod tensors;
+
 mod attention;
 pub mod candle_decoder;
 pub mod cpu_decoder;

@@ -1,6 +1,8 @@
 //! The CPU engine through the whole decoder, on tiny random models: its rows' bits, and its agreement
 //! with the candle decoder.
 
+use candle_core::Device;
+
 use super::*;
 use crate::cpu::Isa;
 use crate::model::candle_decoder::CandleDecoder;
@@ -39,10 +41,11 @@ fn file(shape: TinyModel) -> GgufFile {
 }
 
 fn cpu(file: &GgufFile, isa: Isa, n_threads: usize) -> CpuDecoder {
-    {
-        let cores = Cores::new(isa, n_threads).unwrap();
-        CpuDecoder::load("tiny", file, CONTEXT, &cores, &Cancel::new(), &mut |_| {}).unwrap()
-    }
+    let (cancel, mut progress) = (Cancel::new(), |_| {});
+    let hyper = Hyperparameters::from_gguf(file).unwrap();
+    let tensors = Tensors::new(file, &cancel, &mut progress);
+    let cores = Cores::new(isa, n_threads).unwrap();
+    CpuDecoder::load("tiny", &hyper, tensors, CONTEXT, &cores).unwrap()
 }
 
 fn text(n: usize) -> Vec<Token> {
@@ -128,9 +131,11 @@ fn logits_agree_with_the_candle_decoder() {
     for shape in shapes() {
         let name = format!("{} {:?}", shape.architecture, shape.weights);
         let file = file(shape);
+        let hyper = Hyperparameters::from_gguf(&file).unwrap();
+        let mut progress = |_| {};
+        let tensors = Tensors::new(&file, &cancel, &mut progress);
         let mut reference =
-            CandleDecoder::load("tiny", &file, CONTEXT, &Device::Cpu, &cancel, &mut |_| {})
-                .unwrap();
+            CandleDecoder::load("tiny", &hyper, tensors, CONTEXT, &Device::Cpu).unwrap();
         let expect = reference.forward(&text, &cancel).unwrap();
         let got = cpu(&file, Isa::choose().unwrap().unwrap_or(Isa::Scalar), 2)
             .forward(&text, &cancel)
