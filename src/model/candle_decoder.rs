@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use candle_core::quantized::ggml_file::qtensor_from_ggml;
 use candle_core::quantized::{QMatMul, QTensor};
 use candle_core::{Device, Module, Tensor};
@@ -20,7 +20,7 @@ use super::hyperparameters::{Architecture, Hyperparameters};
 use super::kv_cache::KvCache;
 use super::rotary::rotations;
 use super::tensors::Tensors;
-use super::{Logits, Model, PassError, Token};
+use super::{Logits, Model, PassError, Token, check_room, prefill_in_chunks};
 use crate::cancel::Cancel;
 
 /// Tokens of one prefill chunk: the steps of progress.
@@ -209,10 +209,7 @@ impl CandleDecoder {
     }
 
     fn pass(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Tensor, PassError> {
-        let capacity = self.cache.capacity();
-        if self.cache.len() + tokens.len() > capacity {
-            return Err(anyhow!("the context of {capacity} tokens is full").into());
-        }
+        check_room(self, tokens.len())?;
         match self
             .hidden(tokens, cancel)
             .context("a pass of the model failed")?
@@ -256,13 +253,9 @@ impl Model for CandleDecoder {
         cancel: &Cancel,
         progress: &mut dyn FnMut(usize),
     ) -> Result<(), PassError> {
-        let mut done = 0;
-        for chunk in tokens.chunks(CHUNK) {
-            self.pass(chunk, cancel)?;
-            done += chunk.len();
-            progress(done);
-        }
-        Ok(())
+        prefill_in_chunks(self, tokens, CHUNK, progress, |model, chunk| {
+            model.pass(chunk, cancel).map(drop)
+        })
     }
 
     fn forward(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Logits, PassError> {

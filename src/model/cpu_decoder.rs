@@ -6,7 +6,7 @@ use super::gguf::GgufFile;
 use super::hyperparameters::{Architecture, Hyperparameters};
 use super::rotary::rotations;
 use super::tensors::Tensors;
-use super::{Logits, Model, PassError, Token};
+use super::{Logits, Model, PassError, Token, check_room, prefill_in_chunks};
 use crate::cancel::Cancel;
 use crate::cpu::Cores;
 use crate::cpu::buffers::{MAX_HEAD, MAX_ROWS};
@@ -110,10 +110,7 @@ impl CpuDecoder {
         if let Some(token) = tokens.iter().find(|&&token| token as usize >= known) {
             return Err(anyhow!("{} knows {known} tokens, not token {token}", self.name).into());
         }
-        if self.len + tokens.len() > self.capacity {
-            return Err(anyhow!("the context of {} tokens is full", self.capacity).into());
-        }
-        Ok(())
+        check_room(self, tokens.len())
     }
 }
 
@@ -145,15 +142,13 @@ impl Model for CpuDecoder {
         progress: &mut dyn FnMut(usize),
     ) -> Result<(), PassError> {
         self.check_tokens(tokens)?;
-        let mut done = 0;
-        for chunk in tokens.chunks(MAX_ROWS) {
-            self.forward
-                .pass(&self.weights, chunk, self.len, None, cancel)?;
-            self.len += chunk.len();
-            done += chunk.len();
-            progress(done);
-        }
-        Ok(())
+        prefill_in_chunks(self, tokens, MAX_ROWS, progress, |model, chunk| {
+            model
+                .forward
+                .pass(&model.weights, chunk, model.len, None, cancel)?;
+            model.len += chunk.len();
+            Ok(())
+        })
     }
 
     fn forward(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Logits, PassError> {
