@@ -127,6 +127,7 @@ impl CandleDecoder {
         let factors = weights
             .tensors
             .optional("rope_freqs.weight", hyper.head_dim / 2)?;
+        weights.tensors.finish()?;
         let (cos, sin) = rotations(hyper, factors.as_deref(), capacity);
         let table = |values| Tensor::from_vec(values, (capacity, hyper.head_dim / 2), device);
         let (cos, sin) = (table(cos)?, table(sin)?);

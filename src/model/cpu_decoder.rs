@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 
-use super::gguf::GgufFile;
+use super::gguf::{GgufFile, quote};
 use super::hyperparameters::{Architecture, Hyperparameters};
 use super::rotary::rotations;
 use super::tensors::Tensors;
@@ -35,6 +35,7 @@ impl CpuDecoder {
     ) -> Result<Self> {
         Self::check(tensors.file(), hyper)?;
         let weights = pack(&mut tensors, hyper, capacity)?;
+        tensors.finish()?;
         let shape = Shape {
             hidden: hyper.hidden,
             inner: hyper.feed_forward,
@@ -76,16 +77,17 @@ impl CpuDecoder {
             "heads of {} are too large",
             hyper.head_dim
         );
-        let left_out = [
+        let unsupported = [
             "attn_output.bias",
             "ffn_gate.bias",
             "ffn_up.bias",
             "ffn_down.bias",
         ];
-        for part in left_out {
+        for info in file.tensors() {
             ensure!(
-                file.tensor(&format!("blk.0.{part}")).is_none(),
-                "{part} is not supported"
+                !unsupported.iter().any(|part| info.name.ends_with(part)),
+                "{} is not supported",
+                quote(&info.name)
             );
         }
         Ok(())

@@ -266,3 +266,6 @@ fn check_memory(backend: &Backend, sources: &[&Source], context: usize) -> Resul
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,17 +1,23 @@
 //! The tensors of a model file on their way to a decoder.
 //!
 //! In come names and the shapes that the hyperparameters ask for, out come bytes and f32 vectors. **A
-//! tensor of another shape is an error.** It counts the bytes for the progress bar and stops on
-//! request.
+//! tensor of another shape is an error, and so is one that nobody asked for**: without it the model
+//! would write something else. It counts the bytes for the progress bar and stops on request.
 
-use anyhow::{Context as _, Result, ensure};
+use std::collections::HashSet;
+
+use anyhow::{Context as _, Result, bail, ensure};
 use candle_core::Device;
 use candle_core::quantized::GgmlDType;
 use candle_core::quantized::ggml_file::qtensor_from_ggml;
 
-use super::gguf::GgufFile;
+use super::gguf::{GgufFile, quote};
 use super::hyperparameters::Hyperparameters;
 use crate::cancel::Cancel;
+
+/// The end of the names of tensors that models run without: rotary frequencies, which follow from
+/// their base. Some converters stored them.
+const NOT_NEEDED: &str = ".attn_rot_embd.weight";
 
 /// Reads a file's tensors for one decoder.
 pub struct Tensors<'a> {
@@ -19,6 +25,7 @@ pub struct Tensors<'a> {
     cancel: &'a Cancel,
     progress: &'a mut dyn FnMut(u64),
     n_bytes: u64,
+    read: HashSet<&'a str>,
 }
 
 impl<'a> Tensors<'a> {
@@ -29,6 +36,7 @@ impl<'a> Tensors<'a> {
             cancel,
             progress,
             n_bytes: 0,
+            read: HashSet::new(),
         }
     }
 
@@ -48,6 +56,7 @@ impl<'a> Tensors<'a> {
             "tensor {name} has shape {:?}, but the file's own settings ask for {shape:?}",
             info.shape
         );
+        self.read.insert(&info.name);
         let bytes = self.file.bytes(info);
         self.n_bytes += bytes.len() as u64;
         (self.progress)(self.n_bytes);
@@ -82,5 +91,19 @@ impl<'a> Tensors<'a> {
             hyper.vocab
         );
         Ok(Some(rows))
+    }
+
+    /// An error where the file has a tensor that was not read.
+    pub(super) fn finish(self) -> Result<()> {
+        let unread = self.file.tensors().find(|info| {
+            !self.read.contains(info.name.as_str()) && !info.name.ends_with(NOT_NEEDED)
+        });
+        match unread {
+            None => Ok(()),
+            Some(info) => bail!(
+                "speck does not compute with its tensor {}, so it cannot run this model: choose another",
+                quote(&info.name)
+            ),
+        }
     }
 }
