@@ -1,8 +1,8 @@
 //! A llama-like decoder on candle tensors: Metal, and the reference on the CPU.
 //!
 //! Written here because the models of candle-transformers return only the last row's logits and hide
-//! a cache that cannot be cut. Architectures: `llama` (interleaved `RoPE`, as converted files have it)
-//! and `qwen2` (half-split `RoPE`, biases on q, k and v).
+//! a cache that cannot be cut. Architectures: `llama` (interleaved `RoPE`, as converted files have it),
+//! `qwen2` (half-split `RoPE`, biases on q, k and v) and `qwen3` (half-split `RoPE`, heads of q and k normed).
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use candle_nn::rotary_emb::{rope, rope_i};
 
 use super::attention::{attend, causal_mask};
 use super::gguf::GgufFile;
-use super::hyperparameters::{Architecture, Hyperparameters};
+use super::hyperparameters::Hyperparameters;
 use super::kv_cache::KvCache;
 use super::rotary::rotations;
 use super::tensors::Tensors;
@@ -50,6 +50,9 @@ struct Layer {
     q: Linear,
     k: Linear,
     v: Linear,
+    /// `(head size)`.
+    q_norm: Option<Tensor>,
+    k_norm: Option<Tensor>,
     output: Linear,
     feed_forward_norm: Tensor,
     gate: Linear,
@@ -109,6 +112,8 @@ impl CandleDecoder {
                 q: weights.linear(&name("attn_q"), q_size, hidden)?,
                 k: weights.linear(&name("attn_k"), kv_size, hidden)?,
                 v: weights.linear(&name("attn_v"), kv_size, hidden)?,
+                q_norm: weights.head_norm(&name("attn_q_norm.weight"), hyper)?,
+                k_norm: weights.head_norm(&name("attn_k_norm.weight"), hyper)?,
                 output: weights.linear(&name("attn_output"), hidden, q_size)?,
                 feed_forward_norm: weights.vector(&name("ffn_norm.weight"), hidden)?,
                 gate: weights.linear(&name("ffn_gate"), inner, hidden)?,
@@ -176,9 +181,10 @@ impl CandleDecoder {
         let mask = causal_mask(start, n, &self.device)?;
         let rotate = |x: &Tensor| {
             let x = x.unsqueeze(0)?.contiguous()?;
-            match self.hyper.architecture {
-                Architecture::Llama => rope_i(&x, &cos, &sin)?.squeeze(0),
-                Architecture::Qwen2 => rope(&x, &cos, &sin)?.squeeze(0),
+            if self.hyper.architecture.rotates_halves() {
+                rope(&x, &cos, &sin)?.squeeze(0)
+            } else {
+                rope_i(&x, &cos, &sin)?.squeeze(0)
             }
         };
         // (n, heads × head size) → (heads, n, head size)
@@ -188,6 +194,11 @@ impl CandleDecoder {
                 .contiguous()
         };
 
+        let norm_heads = |x: Tensor, weight: &Option<Tensor>| match weight {
+            Some(weight) => rms_norm(&x, weight, epsilon),
+            None => Ok(x),
+        };
+
         let ids = Tensor::new(tokens, &self.device)?;
         let mut x = self.embedding.embedding(&ids)?;
         for (i, layer) in self.layers.iter().enumerate() {
@@ -195,8 +206,10 @@ impl CandleDecoder {
                 return Ok(ControlFlow::Break(()));
             }
             let h = rms_norm(&x, &layer.attention_norm, epsilon)?;
-            let q = rotate(&by_head(&layer.q.forward(&h)?, self.hyper.n_heads)?)?;
-            let k = rotate(&by_head(&layer.k.forward(&h)?, self.hyper.n_kv_heads)?)?;
+            let q = by_head(&layer.q.forward(&h)?, self.hyper.n_heads)?;
+            let q = rotate(&norm_heads(q, &layer.q_norm)?)?;
+            let k = by_head(&layer.k.forward(&h)?, self.hyper.n_kv_heads)?;
+            let k = rotate(&norm_heads(k, &layer.k_norm)?)?;
             let v = by_head(&layer.v.forward(&h)?, self.hyper.n_kv_heads)?;
             let (k, v) = self.cache.write(i, &k, &v)?;
             let attended = attend(&q, &k, &v, mask.as_ref())?;
@@ -284,19 +297,24 @@ impl Weights<'_> {
 
     fn vector(&mut self, name: &str, len: usize) -> Result<Tensor> {
         let values = self.tensors.vector(name, len)?;
-        Ok(Tensor::from_vec(values, len, self.device)?)
+        Ok(Tensor::new(values, self.device)?)
+    }
+
+    fn head_norm(&mut self, name: &str, hyper: &Hyperparameters) -> Result<Option<Tensor>> {
+        let weight = self.tensors.head_norm(name, hyper)?;
+        Ok(weight
+            .map(|weight| Tensor::new(weight, self.device))
+            .transpose()?)
     }
 
     fn linear(&mut self, name: &str, outputs: usize, inputs: usize) -> Result<Linear> {
         let weight = self.matrix(&format!("{name}.weight"), outputs, inputs)?;
-        let bias = self
-            .tensors
-            .optional(&format!("{name}.bias"), outputs)?
-            .map(|bias| Tensor::from_vec(bias, outputs, self.device))
-            .transpose()?;
+        let bias = self.tensors.optional(&format!("{name}.bias"), outputs)?;
         Ok(Linear {
             weight: QMatMul::from_qtensor(weight)?,
-            bias,
+            bias: bias
+                .map(|bias| Tensor::new(bias, self.device))
+                .transpose()?,
         })
     }
 }

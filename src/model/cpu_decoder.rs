@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, anyhow, ensure};
 
 use super::gguf::{GgufFile, quote};
-use super::hyperparameters::{Architecture, Hyperparameters};
+use super::hyperparameters::Hyperparameters;
 use super::rotary::rotations;
 use super::tensors::Tensors;
 use super::{Logits, Model, PassError, Token, check_room, prefill_in_chunks};
@@ -43,10 +43,7 @@ impl CpuDecoder {
             n_kv_heads: hyper.n_kv_heads,
             head_dim: hyper.head_dim,
             rms_epsilon: hyper.rms_epsilon,
-            rotate_halves: match hyper.architecture {
-                Architecture::Llama => false,
-                Architecture::Qwen2 => true,
-            },
+            rotate_halves: hyper.architecture.rotates_halves(),
         };
         let n_logits = weights.head().rows();
         let forward = Forward::new(shape, hyper.n_layers, n_logits, capacity, cores);
@@ -186,6 +183,8 @@ fn pack(tensors: &mut Tensors, hyper: &Hyperparameters, capacity: usize) -> Resu
             q_bias: tensors.optional(&name("attn_q.bias"), q_size)?,
             k_bias: tensors.optional(&name("attn_k.bias"), kv_size)?,
             v_bias: tensors.optional(&name("attn_v.bias"), kv_size)?,
+            q_norm: tensors.head_norm(&name("attn_q_norm.weight"), hyper)?,
+            k_norm: tensors.head_norm(&name("attn_k_norm.weight"), hyper)?,
             output: matrix(tensors, &name("attn_output.weight"), hidden, q_size)?,
             feed_forward_norm: tensors.vector(&name("ffn_norm.weight"), hidden)?,
             gate: matrix(tensors, &name("ffn_gate.weight"), inner, hidden)?,

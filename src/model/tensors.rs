@@ -78,6 +78,19 @@ impl<'a> Tensors<'a> {
         }
     }
 
+    /// The weight of the norm of q's or k's heads, where the architecture has one.
+    pub(super) fn head_norm(
+        &mut self,
+        name: &str,
+        hyper: &Hyperparameters,
+    ) -> Result<Option<Vec<f32>>> {
+        hyper
+            .architecture
+            .norms_heads()
+            .then(|| self.vector(name, hyper.head_dim))
+            .transpose()
+    }
+
     /// Rows of `output.weight`, the first ids of the vocabulary; `None` where the embedding is the
     /// output head.
     pub(super) fn head_rows(&self, hyper: &Hyperparameters) -> Result<Option<usize>> {
