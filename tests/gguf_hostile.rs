@@ -75,7 +75,7 @@ fn nested(depth: usize) -> Value {
 
 #[test]
 fn the_unchanged_files_load() {
-    for architecture in ["llama", "qwen2"] {
+    for architecture in ["llama", "qwen2", "qwen3"] {
         for weights in [Weights::F32, Weights::Q8_0, Weights::Q4_0, Weights::Q4_1] {
             for (tied, head_rows) in [(false, None), (false, Some(100)), (true, None)] {
                 let options = TinyModel {
@@ -158,7 +158,7 @@ fn cases() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         ("part of a model", with("split.count", Value::U32(3)), "one of 3 parts"),
         ("no tensors", changed(|file| file.tensors.clear()), "no tensor token_embd.weight"),
         ("no architecture", changed(|file| _ = file.remove("general.architecture")), "does not say general.architecture"),
-        ("architecture mamba", with("general.architecture", Value::Str("mamba".into())), "\"mamba\" is not one that speck runs (llama, qwen2)"),
+        ("architecture mamba", with("general.architecture", Value::Str("mamba".into())), "\"mamba\" is not one that speck runs (llama, qwen2, qwen3)"),
         ("architecture 7", with("general.architecture", Value::U32(7)), "general.architecture is of type integer, not string"),
         ("architecture of control characters", with("general.architecture", Value::Str("\u{1b}]0;x\u{7}".into())), "is not one that speck runs"),
         ("no layers", with("llama.block_count", Value::U32(0)), "llama.block_count is 0, not from 1 to 1024"),

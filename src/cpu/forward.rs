@@ -2,8 +2,8 @@
 //!
 //! A layer's phases, with a barrier after each:
 //! 1. rows: add what the layer before left, norm, quantise
-//! 2. heads of k and v into the cache (k rotated); columns of q
-//! 3. attention by row and head, quantised where it stands
+//! 2. heads of k and v into the cache (k normed and rotated); columns of q
+//! 3. attention by row and head (q normed and rotated), quantised where it stands
 //! 4. output projection
 //! 5. rows: add, norm, quantise
 //! 6. gate and up, activation, quantised where they stand
@@ -230,10 +230,11 @@ impl Pass<'_> {
                 for row in 0..n {
                     let x = unsafe { b.heads.slice(own + row * size, size) };
                     if is_key {
-                        self.finish_head(x, head, layer.k_bias.as_deref(), Some(row));
+                        let (bias, norm) = (layer.k_bias.as_deref(), layer.k_norm.as_deref());
+                        self.finish_head(x, head, bias, norm, Some(row));
                         put_key(cached, self.start + row, x);
                     } else {
-                        self.finish_head(x, head, layer.v_bias.as_deref(), None);
+                        self.finish_head(x, head, layer.v_bias.as_deref(), None, None);
                         put_value(cached, self.start + row, x);
                     }
                 }
@@ -241,18 +242,24 @@ impl Pass<'_> {
         });
     }
 
-    /// Bias and rotation of one head of one row, where there are any.
+    /// Bias, norm and rotation of one head of one row, where there are any.
     fn finish_head(
         &self,
         x: &mut [f32],
         head: usize,
         bias: Option<&[f32]>,
+        norm: Option<&[f32]>,
         rotate_row: Option<usize>,
     ) {
         let Buffers { shape, isa, .. } = self.buffers;
         let (isa, size) = (*isa, shape.head_dim);
         if let Some(bias) = bias {
             add(isa, x, &bias[head * size..][..size]);
+        }
+        if let Some(weight) = norm {
+            let mut normed = [0.0; MAX_HEAD];
+            rms_norm(isa, x, weight, shape.rms_epsilon, &mut normed);
+            x.copy_from_slice(&normed[..size]);
         }
         if let Some(row) = rotate_row {
             let at = (self.start + row) * size / 2;
@@ -285,12 +292,13 @@ impl Pass<'_> {
                 let (head, first) = (unit / tiles, unit % tiles * TILE);
                 let n = TILE.min(n - first);
                 let (q, out) = (&mut q[..n * size], &mut out[..n * size]);
+                let (bias, norm) = (layer.q_bias.as_deref(), layer.q_norm.as_deref());
                 for (i, q) in q.chunks_exact_mut(size).enumerate() {
                     let row = first + i;
                     q.copy_from_slice(unsafe {
                         b.queries.read((row * n_heads + head) * size, size)
                     });
-                    self.finish_head(q, head, layer.q_bias.as_deref(), Some(row));
+                    self.finish_head(q, head, bias, norm, Some(row));
                 }
                 let kv_start = head / (n_heads / n_kv_heads) * b.capacity * size;
                 let seen = self.start + first + 1;

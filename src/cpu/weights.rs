@@ -24,6 +24,9 @@ pub(crate) struct Layer {
     pub q_bias: Option<Vec<f32>>,
     pub k_bias: Option<Vec<f32>>,
     pub v_bias: Option<Vec<f32>>,
+    /// For each head alike, `(head size)`.
+    pub q_norm: Option<Vec<f32>>,
+    pub k_norm: Option<Vec<f32>>,
     pub output: Matrix,
     pub feed_forward_norm: Vec<f32>,
     pub gate: Matrix,

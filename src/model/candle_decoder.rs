@@ -1,13 +1,13 @@
 //! A llama-like decoder on candle tensors: Metal, and the reference on the CPU.
 //!
 //! Written here because the models of candle-transformers return only the last row's logits and hide
-//! a cache that cannot be cut. Architectures: `llama` (interleaved `RoPE`, as converted files have it)
-//! and `qwen2` (half-split `RoPE`, biases on q, k and v).
+//! a cache that cannot be cut. Architectures: `llama` (interleaved `RoPE`, as converted files have it),
+//! `qwen2` (half-split `RoPE`, biases on q, k and v) and `qwen3` (half-split `RoPE`, heads of q and k normed).
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result};
 use candle_core::quantized::ggml_file::qtensor_from_ggml;
 use candle_core::quantized::{QMatMul, QTensor};
 use candle_core::{Device, Module, Tensor};
@@ -16,10 +16,11 @@ use candle_nn::rotary_emb::{rope, rope_i};
 
 use super::attention::{attend, causal_mask};
 use super::gguf::GgufFile;
-use super::hyperparameters::{Architecture, Hyperparameters};
+use super::hyperparameters::Hyperparameters;
 use super::kv_cache::KvCache;
 use super::rotary::rotations;
-use super::{Logits, Model, PassError, Token};
+use super::tensors::Tensors;
+use super::{Logits, Model, PassError, Token, check_room, prefill_in_chunks};
 use crate::cancel::Cancel;
 
 /// Tokens of one prefill chunk: the steps of progress.
@@ -49,6 +50,9 @@ struct Layer {
     q: Linear,
     k: Linear,
     v: Linear,
+    /// `(head size)`.
+    q_norm: Option<Tensor>,
+    k_norm: Option<Tensor>,
     output: Linear,
     feed_forward_norm: Tensor,
     gate: Linear,
@@ -83,31 +87,23 @@ fn multiply(weight: &QMatMul, x: &Tensor) -> candle_core::Result<Tensor> {
 }
 
 impl CandleDecoder {
-    /// Reads the weights of `file` onto `device`, with a cache for `capacity` tokens; people see the
-    /// model as `name`. `progress` is told the bytes read so far.
-    pub fn load(
-        name: &str,
-        file: &GgufFile,
+    /// Reads the weights of the model that people see as `title` onto `device`, with a cache for
+    /// `capacity` tokens.
+    pub fn load<'a>(
+        title: &str,
+        hyper: &Hyperparameters,
+        tensors: Tensors<'a>,
         capacity: usize,
-        device: &Device,
-        cancel: &Cancel,
-        progress: &mut dyn FnMut(u64),
+        device: &'a Device,
     ) -> Result<Self> {
-        let hyper = Hyperparameters::from_gguf(file)?;
-        let mut weights = Weights {
-            file,
-            device,
-            cancel,
-            progress,
-            read: 0,
-        };
+        let mut weights = Weights { tensors, device };
         let (hidden, inner) = (hyper.hidden, hyper.feed_forward);
         let (q_size, kv_size) = (
             hyper.n_heads * hyper.head_dim,
             hyper.n_kv_heads * hyper.head_dim,
         );
 
-        let embedding = Arc::new(weights.tensor("token_embd.weight", &[hyper.vocab, hidden])?);
+        let embedding = Arc::new(weights.matrix("token_embd.weight", hyper.vocab, hidden)?);
         let mut layers = Vec::with_capacity(hyper.n_layers);
         for i in 0..hyper.n_layers {
             let name = |part: &str| format!("blk.{i}.{part}");
@@ -116,6 +112,8 @@ impl CandleDecoder {
                 q: weights.linear(&name("attn_q"), q_size, hidden)?,
                 k: weights.linear(&name("attn_k"), kv_size, hidden)?,
                 v: weights.linear(&name("attn_v"), kv_size, hidden)?,
+                q_norm: weights.head_norm(&name("attn_q_norm.weight"), hyper)?,
+                k_norm: weights.head_norm(&name("attn_k_norm.weight"), hyper)?,
                 output: weights.linear(&name("attn_output"), hidden, q_size)?,
                 feed_forward_norm: weights.vector(&name("ffn_norm.weight"), hidden)?,
                 gate: weights.linear(&name("ffn_gate"), inner, hidden)?,
@@ -124,30 +122,18 @@ impl CandleDecoder {
             });
         }
         let norm = weights.vector("output_norm.weight", hidden)?;
-        let (head, n_logits) = match file.tensor("output.weight") {
-            Some(info) => {
-                let rows = info.shape[0];
-                ensure!(
-                    (1..=hyper.vocab).contains(&rows),
-                    "output.weight has {rows} rows for a vocabulary of {}",
-                    hyper.vocab
-                );
-                (
-                    Arc::new(weights.tensor("output.weight", &[rows, hidden])?),
-                    rows,
-                )
+        let (head, n_logits) = match weights.tensors.head_rows(hyper)? {
+            Some(rows) => {
+                let head = weights.matrix("output.weight", rows, hidden)?;
+                (Arc::new(head), rows)
             }
             None => (Arc::clone(&embedding), hyper.vocab),
         };
-        let factors = match file.tensor("rope_freqs.weight") {
-            Some(_) => Some(
-                weights
-                    .vector("rope_freqs.weight", hyper.head_dim / 2)?
-                    .to_vec1()?,
-            ),
-            None => None,
-        };
-        let (cos, sin) = rotations(&hyper, factors.as_deref(), capacity);
+        let factors = weights
+            .tensors
+            .optional("rope_freqs.weight", hyper.head_dim / 2)?;
+        weights.tensors.finish()?;
+        let (cos, sin) = rotations(hyper, factors.as_deref(), capacity);
         let table = |values| Tensor::from_vec(values, (capacity, hyper.head_dim / 2), device);
         let (cos, sin) = (table(cos)?, table(sin)?);
         let cache = KvCache::new(
@@ -158,8 +144,8 @@ impl CandleDecoder {
             device,
         )?;
         Ok(Self {
-            name: name.to_owned(),
-            hyper,
+            name: title.to_owned(),
+            hyper: hyper.clone(),
             device: device.clone(),
             embedding,
             layers,
@@ -195,9 +181,10 @@ impl CandleDecoder {
         let mask = causal_mask(start, n, &self.device)?;
         let rotate = |x: &Tensor| {
             let x = x.unsqueeze(0)?.contiguous()?;
-            match self.hyper.architecture {
-                Architecture::Llama => rope_i(&x, &cos, &sin)?.squeeze(0),
-                Architecture::Qwen2 => rope(&x, &cos, &sin)?.squeeze(0),
+            if self.hyper.architecture.rotates_halves() {
+                rope(&x, &cos, &sin)?.squeeze(0)
+            } else {
+                rope_i(&x, &cos, &sin)?.squeeze(0)
             }
         };
         // (n, heads × head size) → (heads, n, head size)
@@ -207,6 +194,11 @@ impl CandleDecoder {
                 .contiguous()
         };
 
+        let norm_heads = |x: Tensor, weight: &Option<Tensor>| match weight {
+            Some(weight) => rms_norm(&x, weight, epsilon),
+            None => Ok(x),
+        };
+
         let ids = Tensor::new(tokens, &self.device)?;
         let mut x = self.embedding.embedding(&ids)?;
         for (i, layer) in self.layers.iter().enumerate() {
@@ -214,8 +206,10 @@ impl CandleDecoder {
                 return Ok(ControlFlow::Break(()));
             }
             let h = rms_norm(&x, &layer.attention_norm, epsilon)?;
-            let q = rotate(&by_head(&layer.q.forward(&h)?, self.hyper.n_heads)?)?;
-            let k = rotate(&by_head(&layer.k.forward(&h)?, self.hyper.n_kv_heads)?)?;
+            let q = by_head(&layer.q.forward(&h)?, self.hyper.n_heads)?;
+            let q = rotate(&norm_heads(q, &layer.q_norm)?)?;
+            let k = by_head(&layer.k.forward(&h)?, self.hyper.n_kv_heads)?;
+            let k = rotate(&norm_heads(k, &layer.k_norm)?)?;
             let v = by_head(&layer.v.forward(&h)?, self.hyper.n_kv_heads)?;
             let (k, v) = self.cache.write(i, &k, &v)?;
             let attended = attend(&q, &k, &v, mask.as_ref())?;
@@ -229,10 +223,7 @@ impl CandleDecoder {
     }
 
     fn pass(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Tensor, PassError> {
-        let capacity = self.cache.capacity();
-        if self.cache.len() + tokens.len() > capacity {
-            return Err(anyhow!("the context of {capacity} tokens is full").into());
-        }
+        check_room(self, tokens.len())?;
         match self
             .hidden(tokens, cancel)
             .context("a pass of the model failed")?
@@ -276,13 +267,9 @@ impl Model for CandleDecoder {
         cancel: &Cancel,
         progress: &mut dyn FnMut(usize),
     ) -> Result<(), PassError> {
-        let mut done = 0;
-        for chunk in tokens.chunks(CHUNK) {
-            self.pass(chunk, cancel)?;
-            done += chunk.len();
-            progress(done);
-        }
-        Ok(())
+        prefill_in_chunks(self, tokens, CHUNK, progress, |model, chunk| {
+            model.pass(chunk, cancel).map(drop)
+        })
     }
 
     fn forward(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Logits, PassError> {
@@ -295,48 +282,39 @@ impl Model for CandleDecoder {
     }
 }
 
-/// Reads tensors, checks their shapes, counts their bytes.
+/// Puts the tensors of a file onto a device.
 struct Weights<'a> {
-    file: &'a GgufFile,
+    tensors: Tensors<'a>,
     device: &'a Device,
-    cancel: &'a Cancel,
-    progress: &'a mut dyn FnMut(u64),
-    read: u64,
 }
 
 impl Weights<'_> {
-    fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<QTensor> {
-        self.cancel.check()?;
-        let info = self.file.tensor(name).with_context(|| {
-            format!("the file has no tensor {name}: it is not a whole model of this architecture")
-        })?;
-        ensure!(
-            info.shape == shape,
-            "tensor {name} has shape {:?}, but the file's own settings ask for {shape:?}",
-            info.shape
-        );
-        let bytes = self.file.bytes(info);
-        let tensor = qtensor_from_ggml(info.dtype, bytes, shape.to_vec(), self.device)
-            .with_context(|| format!("reading tensor {name}"))?;
-        self.read += bytes.len() as u64;
-        (self.progress)(self.read);
-        Ok(tensor)
+    fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<QTensor> {
+        let (dtype, bytes) = self.tensors.read(name, &[rows, columns])?;
+        qtensor_from_ggml(dtype, bytes, vec![rows, columns], self.device)
+            .with_context(|| format!("reading tensor {name}"))
     }
 
     fn vector(&mut self, name: &str, len: usize) -> Result<Tensor> {
-        Ok(self.tensor(name, &[len])?.dequantize(self.device)?)
+        let values = self.tensors.vector(name, len)?;
+        Ok(Tensor::new(values, self.device)?)
+    }
+
+    fn head_norm(&mut self, name: &str, hyper: &Hyperparameters) -> Result<Option<Tensor>> {
+        let weight = self.tensors.head_norm(name, hyper)?;
+        Ok(weight
+            .map(|weight| Tensor::new(weight, self.device))
+            .transpose()?)
     }
 
     fn linear(&mut self, name: &str, outputs: usize, inputs: usize) -> Result<Linear> {
-        let weight = self.tensor(&format!("{name}.weight"), &[outputs, inputs])?;
-        let bias_name = format!("{name}.bias");
-        let bias = match self.file.tensor(&bias_name) {
-            Some(_) => Some(self.vector(&bias_name, outputs)?),
-            None => None,
-        };
+        let weight = self.matrix(&format!("{name}.weight"), outputs, inputs)?;
+        let bias = self.tensors.optional(&format!("{name}.bias"), outputs)?;
         Ok(Linear {
             weight: QMatMul::from_qtensor(weight)?,
-            bias,
+            bias: bias
+                .map(|bias| Tensor::new(bias, self.device))
+                .transpose()?,
         })
     }
 }

@@ -1,14 +1,12 @@
 //! A llama-like decoder on the CPU engine.
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use candle_core::Device;
-use candle_core::quantized::GgmlDType;
-use candle_core::quantized::ggml_file::qtensor_from_ggml;
 
-use super::gguf::GgufFile;
-use super::hyperparameters::{Architecture, Hyperparameters};
+use super::gguf::{GgufFile, quote};
+use super::hyperparameters::Hyperparameters;
 use super::rotary::rotations;
-use super::{Logits, Model, PassError, Token};
+use super::tensors::Tensors;
+use super::{Logits, Model, PassError, Token, check_room, prefill_in_chunks};
 use crate::cancel::Cancel;
 use crate::cpu::Cores;
 use crate::cpu::buffers::{MAX_HEAD, MAX_ROWS};
@@ -27,25 +25,17 @@ pub struct CpuDecoder {
 }
 
 impl CpuDecoder {
-    /// Packs the weights of `file`, called `title`, with a cache for `capacity` tokens. `progress` is told
-    /// the bytes read so far.
+    /// Packs the weights of the model that people see as `title`, with a cache for `capacity` tokens.
     pub fn load(
         title: &str,
-        file: &GgufFile,
+        hyper: &Hyperparameters,
+        mut tensors: Tensors,
         capacity: usize,
         cores: &Cores,
-        cancel: &Cancel,
-        progress: &mut dyn FnMut(u64),
     ) -> Result<Self> {
-        let hyper = Hyperparameters::from_gguf(file)?;
-        Self::check(file, &hyper)?;
-        let mut reader = Reader {
-            file,
-            cancel,
-            progress,
-            read: 0,
-        };
-        let weights = reader.weights(&hyper, capacity)?;
+        Self::check(tensors.file(), hyper)?;
+        let weights = pack(&mut tensors, hyper, capacity)?;
+        tensors.finish()?;
         let shape = Shape {
             hidden: hyper.hidden,
             inner: hyper.feed_forward,
@@ -53,10 +43,7 @@ impl CpuDecoder {
             n_kv_heads: hyper.n_kv_heads,
             head_dim: hyper.head_dim,
             rms_epsilon: hyper.rms_epsilon,
-            rotate_halves: match hyper.architecture {
-                Architecture::Llama => false,
-                Architecture::Qwen2 => true,
-            },
+            rotate_halves: hyper.architecture.rotates_halves(),
         };
         let n_logits = weights.head().rows();
         let forward = Forward::new(shape, hyper.n_layers, n_logits, capacity, cores);
@@ -87,16 +74,17 @@ impl CpuDecoder {
             "heads of {} are too large",
             hyper.head_dim
         );
-        let left_out = [
+        let unsupported = [
             "attn_output.bias",
             "ffn_gate.bias",
             "ffn_up.bias",
             "ffn_down.bias",
         ];
-        for part in left_out {
+        for info in file.tensors() {
             ensure!(
-                file.tensor(&format!("blk.0.{part}")).is_none(),
-                "{part} is not supported"
+                !unsupported.iter().any(|part| info.name.ends_with(part)),
+                "{} is not supported",
+                quote(&info.name)
             );
         }
         Ok(())
@@ -121,10 +109,7 @@ impl CpuDecoder {
         if let Some(token) = tokens.iter().find(|&&token| token as usize >= known) {
             return Err(anyhow!("{} knows {known} tokens, not token {token}", self.name).into());
         }
-        if self.len + tokens.len() > self.capacity {
-            return Err(anyhow!("the context of {} tokens is full", self.capacity).into());
-        }
-        Ok(())
+        check_room(self, tokens.len())
     }
 }
 
@@ -156,15 +141,13 @@ impl Model for CpuDecoder {
         progress: &mut dyn FnMut(usize),
     ) -> Result<(), PassError> {
         self.check_tokens(tokens)?;
-        let mut done = 0;
-        for chunk in tokens.chunks(MAX_ROWS) {
-            self.forward
-                .pass(&self.weights, chunk, self.len, None, cancel)?;
-            self.len += chunk.len();
-            done += chunk.len();
-            progress(done);
-        }
-        Ok(())
+        prefill_in_chunks(self, tokens, MAX_ROWS, progress, |model, chunk| {
+            model
+                .forward
+                .pass(&model.weights, chunk, model.len, None, cancel)?;
+            model.len += chunk.len();
+            Ok(())
+        })
     }
 
     fn forward(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Logits, PassError> {
@@ -181,99 +164,54 @@ impl Model for CpuDecoder {
     }
 }
 
-/// Reads tensors, checks their shapes, counts their bytes.
-struct Reader<'a> {
-    file: &'a GgufFile,
-    cancel: &'a Cancel,
-    progress: &'a mut dyn FnMut(u64),
-    read: u64,
+/// Packs the weights of a decoder, with tables for `capacity` positions.
+fn pack(tensors: &mut Tensors, hyper: &Hyperparameters, capacity: usize) -> Result<Weights> {
+    let (hidden, inner) = (hyper.hidden, hyper.feed_forward);
+    let (q_size, kv_size) = (
+        hyper.n_heads * hyper.head_dim,
+        hyper.n_kv_heads * hyper.head_dim,
+    );
+    let embedding = matrix(tensors, "token_embd.weight", hyper.vocab, hidden)?;
+    let mut layers = Vec::with_capacity(hyper.n_layers);
+    for i in 0..hyper.n_layers {
+        let name = |part: &str| format!("blk.{i}.{part}");
+        layers.push(Layer {
+            attention_norm: tensors.vector(&name("attn_norm.weight"), hidden)?,
+            q: matrix(tensors, &name("attn_q.weight"), q_size, hidden)?,
+            k: matrix(tensors, &name("attn_k.weight"), kv_size, hidden)?,
+            v: matrix(tensors, &name("attn_v.weight"), kv_size, hidden)?,
+            q_bias: tensors.optional(&name("attn_q.bias"), q_size)?,
+            k_bias: tensors.optional(&name("attn_k.bias"), kv_size)?,
+            v_bias: tensors.optional(&name("attn_v.bias"), kv_size)?,
+            q_norm: tensors.head_norm(&name("attn_q_norm.weight"), hyper)?,
+            k_norm: tensors.head_norm(&name("attn_k_norm.weight"), hyper)?,
+            output: matrix(tensors, &name("attn_output.weight"), hidden, q_size)?,
+            feed_forward_norm: tensors.vector(&name("ffn_norm.weight"), hidden)?,
+            gate: matrix(tensors, &name("ffn_gate.weight"), inner, hidden)?,
+            up: matrix(tensors, &name("ffn_up.weight"), inner, hidden)?,
+            down: matrix(tensors, &name("ffn_down.weight"), hidden, inner)?,
+        });
+    }
+    let head = match tensors.head_rows(hyper)? {
+        Some(rows) => Some(matrix(tensors, "output.weight", rows, hidden)?),
+        None => None,
+    };
+    let norm = tensors.vector("output_norm.weight", hidden)?;
+    let factors = tensors.optional("rope_freqs.weight", hyper.head_dim / 2)?;
+    let (cos, sin) = rotations(hyper, factors.as_deref(), capacity);
+    Ok(Weights {
+        embedding,
+        layers,
+        norm,
+        head,
+        cos,
+        sin,
+    })
 }
 
-impl Reader<'_> {
-    fn weights(&mut self, hyper: &Hyperparameters, capacity: usize) -> Result<Weights> {
-        let (hidden, inner) = (hyper.hidden, hyper.feed_forward);
-        let (q_size, kv_size) = (
-            hyper.n_heads * hyper.head_dim,
-            hyper.n_kv_heads * hyper.head_dim,
-        );
-        let embedding = self.matrix("token_embd.weight", hyper.vocab, hidden)?;
-        let mut layers = Vec::with_capacity(hyper.n_layers);
-        for i in 0..hyper.n_layers {
-            let name = |part: &str| format!("blk.{i}.{part}");
-            layers.push(Layer {
-                attention_norm: self.vector(&name("attn_norm.weight"), hidden)?,
-                q: self.matrix(&name("attn_q.weight"), q_size, hidden)?,
-                k: self.matrix(&name("attn_k.weight"), kv_size, hidden)?,
-                v: self.matrix(&name("attn_v.weight"), kv_size, hidden)?,
-                q_bias: self.optional(&name("attn_q.bias"), q_size)?,
-                k_bias: self.optional(&name("attn_k.bias"), kv_size)?,
-                v_bias: self.optional(&name("attn_v.bias"), kv_size)?,
-                output: self.matrix(&name("attn_output.weight"), hidden, q_size)?,
-                feed_forward_norm: self.vector(&name("ffn_norm.weight"), hidden)?,
-                gate: self.matrix(&name("ffn_gate.weight"), inner, hidden)?,
-                up: self.matrix(&name("ffn_up.weight"), inner, hidden)?,
-                down: self.matrix(&name("ffn_down.weight"), hidden, inner)?,
-            });
-        }
-        let head = match self.file.tensor("output.weight") {
-            Some(info) => {
-                let rows = info.shape[0];
-                ensure!(
-                    (1..=hyper.vocab).contains(&rows),
-                    "output.weight has {rows} rows for a vocabulary of {}",
-                    hyper.vocab
-                );
-                Some(self.matrix("output.weight", rows, hidden)?)
-            }
-            None => None,
-        };
-        let norm = self.vector("output_norm.weight", hidden)?;
-        let factors = self.optional("rope_freqs.weight", hyper.head_dim / 2)?;
-        let (cos, sin) = rotations(hyper, factors.as_deref(), capacity);
-        Ok(Weights {
-            embedding,
-            layers,
-            norm,
-            head,
-            cos,
-            sin,
-        })
-    }
-
-    /// The bytes of a tensor of the given shape.
-    fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<(GgmlDType, &[u8])> {
-        self.cancel.check()?;
-        let info = self.file.tensor(name).with_context(|| {
-            format!("the file has no tensor {name}: it is not a whole model of this architecture")
-        })?;
-        ensure!(
-            info.shape == shape,
-            "tensor {name} has shape {:?}, but the file's own settings ask for {shape:?}",
-            info.shape
-        );
-        let bytes = self.file.bytes(info);
-        self.read += bytes.len() as u64;
-        (self.progress)(self.read);
-        Ok((info.dtype, bytes))
-    }
-
-    fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<Matrix> {
-        let (dtype, bytes) = self.tensor(name, &[rows, columns])?;
-        Matrix::pack(dtype, bytes, rows, columns).with_context(|| format!("packing tensor {name}"))
-    }
-
-    fn vector(&mut self, name: &str, len: usize) -> Result<Vec<f32>> {
-        let (dtype, bytes) = self.tensor(name, &[len])?;
-        let tensor = qtensor_from_ggml(dtype, bytes, vec![len], &Device::Cpu)?;
-        Ok(tensor.dequantize(&Device::Cpu)?.to_vec1()?)
-    }
-
-    fn optional(&mut self, name: &str, len: usize) -> Result<Option<Vec<f32>>> {
-        match self.file.tensor(name) {
-            Some(_) => self.vector(name, len).map(Some),
-            None => Ok(None),
-        }
-    }
+fn matrix(tensors: &mut Tensors, name: &str, rows: usize, columns: usize) -> Result<Matrix> {
+    let (dtype, bytes) = tensors.read(name, &[rows, columns])?;
+    Matrix::pack(dtype, bytes, rows, columns).with_context(|| format!("packing tensor {name}"))
 }
 
 #[cfg(test)]

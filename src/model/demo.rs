@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use super::Token;
 use super::chat_template::ChatTemplate;
-use super::load::Loaded;
+use super::load::{DraftChoice, LoadSettings, Loaded};
 use super::registry::SMOLLM2_135M_DRAFT;
 use super::scripted::{ScriptedModel, Step};
 use super::tokenizer::{Specials, Tokenizer};
@@ -22,10 +22,13 @@ const TEMPLATE: &str = "{% for message in messages %}<|im_start|>{{ message.role
     {{ message.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant{{ '\n' }}";
 
 /// The pair, its tokenizer (that of the built-in draft) and its template.
-pub(super) fn load(context: usize) -> Result<Loaded> {
+pub(super) fn load(settings: &LoadSettings) -> Result<Loaded> {
     let tokenizer = Arc::new(Tokenizer::from_gguf(&SMOLLM2_135M_DRAFT.open()?)?);
     let template = ChatTemplate::new(TEMPLATE, None, None)?;
-    let capacity = if context == 0 { CONTEXT } else { context };
+    let capacity = match settings.context {
+        0 => CONTEXT,
+        context => context,
+    };
     let script = Script::new(&tokenizer)?;
     let other = script.clone();
     let n_logits = tokenizer.vocab_len();
@@ -43,7 +46,10 @@ pub(super) fn load(context: usize) -> Result<Loaded> {
     .with_pass_time(DRAFT_PASS);
     Ok(Loaded {
         target: Box::new(target),
-        draft: Ok(Box::new(draft)),
+        draft: match settings.draft {
+            DraftChoice::None => Err("there is no draft model (--draft none)".into()),
+            DraftChoice::Auto | DraftChoice::Model(_) => Ok(Box::new(draft)),
+        },
         tokenizer,
         template,
         device: "scripted".into(),

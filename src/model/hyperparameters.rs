@@ -18,16 +18,35 @@ pub enum Architecture {
     Llama,
     /// Qwen2 and Qwen2.5: llama with biases on q, k and v.
     Qwen2,
+    /// Qwen3, but not its mixtures of experts: llama with an RMS norm of each head of q and k.
+    Qwen3,
 }
 
 impl Architecture {
-    const ALL: [Self; 2] = [Self::Llama, Self::Qwen2];
+    const ALL: [Self; 3] = [Self::Llama, Self::Qwen2, Self::Qwen3];
 
     /// The name in files, which is also the prefix of its metadata keys.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Llama => "llama",
             Self::Qwen2 => "qwen2",
+            Self::Qwen3 => "qwen3",
+        }
+    }
+
+    /// Whether the rotary position embedding pairs elements half a head apart, rather than neighbours.
+    pub(super) fn rotates_halves(self) -> bool {
+        match self {
+            Self::Llama => false,
+            Self::Qwen2 | Self::Qwen3 => true,
+        }
+    }
+
+    /// Whether each head of q and k goes through an RMS norm before it is rotated.
+    pub(super) fn norms_heads(self) -> bool {
+        match self {
+            Self::Llama | Self::Qwen2 => false,
+            Self::Qwen3 => true,
         }
     }
 }
@@ -266,5 +285,54 @@ impl Keys<'_> {
                 &format!("not from {:e} to {:e}", range.start(), range.end()),
             ))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::gguf_writer::{TinyModel, Value, Writer, tiny_model_writer};
+
+    /// A file of Qwen3's proportions: the heads together are wider than the residual stream.
+    fn qwen3(change: impl FnOnce(&mut Writer)) -> Result<Hyperparameters> {
+        let mut file = tiny_model_writer(
+            1,
+            TinyModel {
+                architecture: "qwen3",
+                head_dim: Some(32),
+                context: 40_960,
+                ..TinyModel::default()
+            },
+        );
+        file.set("qwen3.rope.freq_base", Value::F32(1e6));
+        file.set("qwen3.attention.layer_norm_rms_epsilon", Value::F32(1e-6));
+        change(&mut file);
+        Hyperparameters::from_gguf(&GgufFile::from_bytes("qwen3.gguf", file.bytes())?)
+    }
+
+    #[test]
+    fn qwen3_says_its_head_size() {
+        let expect = Hyperparameters {
+            architecture: Architecture::Qwen3,
+            n_layers: 2,
+            hidden: 64,
+            feed_forward: 96,
+            n_heads: 4,
+            n_kv_heads: 2,
+            head_dim: 32,
+            rope_base: 1e6,
+            rms_epsilon: 1e-6,
+            trained_context: 40_960,
+            vocab: 267,
+        };
+        assert_eq!(qwen3(|_| {}).unwrap(), expect);
+        // Files name neither of these where they are the same.
+        let same = qwen3(|file| {
+            file.remove("qwen3.rope.dimension_count");
+            file.remove("qwen3.attention.value_length");
+        });
+        assert_eq!(same.unwrap(), expect);
+        let error = qwen3(|file| _ = file.remove("qwen3.attention.key_length")).unwrap_err();
+        assert!(error.to_string().contains("value_length is 32"), "{error}");
     }
 }

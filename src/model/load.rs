@@ -14,6 +14,7 @@ use super::gguf::GgufFile;
 use super::hyperparameters::Hyperparameters;
 use super::progress::{Fetch, Loading};
 use super::registry::{Draft, Reference, SMOLLM2_135M_DRAFT};
+use super::tensors::Tensors;
 use super::tokenizer::Tokenizer;
 use super::{Model, demo, fetch};
 use crate::cancel::Cancel;
@@ -75,6 +76,20 @@ pub struct Loaded {
     pub notes: Vec<String>,
 }
 
+/// A model that is to be loaded.
+struct Source {
+    title: String,
+    file: GgufFile,
+    hyper: Hyperparameters,
+}
+
+impl Source {
+    fn new(title: String, file: GgufFile) -> Result<Self> {
+        let hyper = Hyperparameters::from_gguf(&file)?;
+        Ok(Self { title, file, hyper })
+    }
+}
+
 /// Fetches, checks and loads.
 pub fn load(
     settings: &LoadSettings,
@@ -82,48 +97,47 @@ pub fn load(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Loaded> {
     if let Reference::Scripted = settings.target {
-        return demo::load(settings.context);
+        return demo::load(settings);
     }
     let mut backend = device::open(settings.device)?;
     let file = open(&settings.target, settings.offline, cancel, progress)?;
     let tokenizer = Arc::new(Tokenizer::from_gguf(&file)?);
     let template = ChatTemplate::from_gguf(&file, &tokenizer)?;
-    let draft_file = draft_file(settings, &tokenizer, cancel, progress)?;
+    let target = Source::new(settings.target.title(), file)?;
+    let draft = draft(settings, &tokenizer, cancel, progress)?;
 
     let mut notes = Vec::new();
-    let hyper = Hyperparameters::from_gguf(&file)?;
-    let context = context(settings.context, hyper.trained_context, &mut notes)?;
-    let draft = draft_file.as_ref().ok().map(|(_, file)| file);
+    let context = context(settings.context, target.hyper.trained_context, &mut notes)?;
+    let mut sources = vec![&target];
+    sources.extend(&draft);
     if matches!(backend, Backend::Cpu(_)) {
-        let files = [Some(&file), draft];
-        if let Err(why) = files.into_iter().flatten().try_for_each(runs_on_the_engine) {
+        let check = |source: &&Source| CpuDecoder::check(&source.file, &source.hyper);
+        if let Err(why) = sources.iter().try_for_each(check) {
             notes.push(format!("computing with candle, which is slower: {why:#}"));
             backend = Backend::Candle(Device::Cpu);
         }
     }
-    check_memory(&backend, &file, draft, context)?;
+    check_memory(&backend, &sources, context)?;
 
-    let mut decode = |title: &str, file: &GgufFile, what: &str| -> Result<Box<dyn Model>> {
+    let mut decode = |source: &Source, what: &str| -> Result<Box<dyn Model>> {
+        let Source { title, file, hyper } = source;
         let total = file.weight_bytes();
         let mut progress = |done| {
             let what = what.to_owned();
             progress(Progress::Loading(Loading { what, done, total }));
         };
+        let tensors = Tensors::new(file, cancel, &mut progress);
         let loaded = match &backend {
-            Backend::Cpu(cores) => {
-                CpuDecoder::load(title, file, context, cores, cancel, &mut progress)
-                    .map(|model| Box::new(model) as _)
-            }
-            Backend::Candle(device) => {
-                CandleDecoder::load(title, file, context, device, cancel, &mut progress)
-                    .map(|model| Box::new(model) as _)
-            }
+            Backend::Cpu(cores) => CpuDecoder::load(title, hyper, tensors, context, cores)
+                .map(|model| Box::new(model) as _),
+            Backend::Candle(device) => CandleDecoder::load(title, hyper, tensors, context, device)
+                .map(|model| Box::new(model) as _),
         };
         loaded.with_context(|| format!("cannot load {}", file.name()))
     };
-    let target = decode(&settings.target.title(), &file, "target")?;
-    let draft = match draft_file {
-        Ok((title, file)) => Ok(decode(&title, &file, "draft")?),
+    let target = decode(&target, "target")?;
+    let draft = match draft {
+        Ok(draft) => Ok(decode(&draft, "draft")?),
         Err(why) => Err(why),
     };
     Ok(Loaded {
@@ -158,14 +172,14 @@ pub fn open(
     GgufFile::open(path)
 }
 
-/// The draft's title and file, or why there is none. What the user named must work; what speck would add itself
-/// may be missing.
-fn draft_file(
+/// The draft, or why there is none. What the user named must work; what speck would add itself may be
+/// missing.
+fn draft(
     settings: &LoadSettings,
     tokenizer: &Tokenizer,
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Result<(String, GgufFile), String>> {
+) -> Result<Result<Source, String>> {
     let named = match &settings.draft {
         DraftChoice::None => return Ok(Err("there is no draft model (--draft none)".into())),
         DraftChoice::Model(reference) => Some((
@@ -183,11 +197,11 @@ fn draft_file(
         Tokenizer::from_gguf(&file)
             .and_then(|draft| tokenizer.check_same(&draft))
             .with_context(|| format!("{} cannot draft for this target", file.name()))?;
-        return Ok(Ok((title, file)));
+        return Source::new(title, file).map(Ok);
     }
     let built_in = SMOLLM2_135M_DRAFT.open()?;
     match tokenizer.check_same(&Tokenizer::from_gguf(&built_in)?) {
-        Ok(()) => Ok(Ok((SMOLLM2_135M_DRAFT.name.to_owned(), built_in))),
+        Ok(()) => Source::new(SMOLLM2_135M_DRAFT.name.to_owned(), built_in).map(Ok),
         Err(_) => Ok(Err(
             "the built-in draft model has another vocabulary: name one with --draft".into(),
         )),
@@ -227,25 +241,15 @@ fn context(asked: usize, trained: usize, notes: &mut Vec<String>) -> Result<usiz
     }
 }
 
-fn runs_on_the_engine(file: &GgufFile) -> Result<()> {
-    CpuDecoder::check(file, &Hyperparameters::from_gguf(file)?)
-}
-
 /// Refuses what cannot fit: a failed allocation would end the program without a word.
-fn check_memory(
-    backend: &Backend,
-    target: &GgufFile,
-    draft: Option<&GgufFile>,
-    context: usize,
-) -> Result<()> {
-    let mut needed = 0u64;
-    for file in [Some(target), draft].into_iter().flatten() {
-        let hyper = Hyperparameters::from_gguf(file)?;
-        needed = needed.saturating_add(match backend {
-            Backend::Cpu(_) => CpuDecoder::memory(file, &hyper, context),
-            Backend::Candle(_) => CandleDecoder::memory(file, &hyper, context),
-        });
-    }
+fn check_memory(backend: &Backend, sources: &[&Source], context: usize) -> Result<()> {
+    let needed = sources
+        .iter()
+        .map(|Source { file, hyper, .. }| match backend {
+            Backend::Cpu(_) => CpuDecoder::memory(file, hyper, context),
+            Backend::Candle(_) => CandleDecoder::memory(file, hyper, context),
+        })
+        .fold(0, u64::saturating_add);
     let Ok(mut system) = sysinfo::System::new() else {
         return Ok(()); // A system that does not tell its memory.
     };
@@ -262,3 +266,6 @@ fn check_memory(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

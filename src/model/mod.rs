@@ -9,6 +9,8 @@ pub mod tokenizer;
 
 pub mod chat_template;
 
+pub mod tensors;
+
 mod attention;
 pub mod candle_decoder;
 pub mod cpu_decoder;
@@ -28,6 +30,8 @@ pub mod progress;
 #[cfg(test)]
 #[path = "../../tests/support/gguf_writer.rs"]
 mod gguf_writer;
+
+use anyhow::anyhow;
 
 use crate::cancel::{Cancel, Cancelled};
 
@@ -85,3 +89,33 @@ pub trait Model: Send {
     /// after `tokens[i]`.
     fn forward(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Logits, PassError>;
 }
+
+/// An error where `n` more tokens do not fit into the cache.
+fn check_room(model: &impl Model, n: usize) -> Result<(), PassError> {
+    let capacity = model.capacity();
+    if model.len() + n > capacity {
+        return Err(anyhow!("the context of {capacity} tokens is full").into());
+    }
+    Ok(())
+}
+
+/// [`Model::prefill`] by passes of at most `size` tokens, each of which appends its tokens.
+fn prefill_in_chunks<M: Model>(
+    model: &mut M,
+    tokens: &[Token],
+    size: usize,
+    progress: &mut dyn FnMut(usize),
+    mut pass: impl FnMut(&mut M, &[Token]) -> Result<(), PassError>,
+) -> Result<(), PassError> {
+    check_room(model, tokens.len())?;
+    let mut done = 0;
+    for chunk in tokens.chunks(size) {
+        pass(model, chunk)?;
+        done += chunk.len();
+        progress(done);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

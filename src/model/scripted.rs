@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 
-use super::{Logits, Model, PassError, Token};
+use super::{Logits, Model, PassError, Token, check_room, prefill_in_chunks};
 use crate::cancel::Cancel;
 
 /// Tokens of one prefill chunk.
@@ -63,13 +63,6 @@ impl ScriptedModel {
         self
     }
 
-    fn check_room(&self, tokens: &[Token]) -> Result<(), PassError> {
-        if self.cached.len() + tokens.len() > self.capacity {
-            return Err(anyhow!("the context of {} tokens is full", self.capacity).into());
-        }
-        Ok(())
-    }
-
     /// Sleeps until the pass has taken its time, as a real pass would: cancel is seen on the way.
     fn spend(&self, started: Instant, cancel: &Cancel) -> Result<(), PassError> {
         loop {
@@ -110,19 +103,15 @@ impl Model for ScriptedModel {
         cancel: &Cancel,
         progress: &mut dyn FnMut(usize),
     ) -> Result<(), PassError> {
-        self.check_room(tokens)?;
-        let mut done = 0;
-        for chunk in tokens.chunks(CHUNK) {
-            self.spend(Instant::now(), cancel)?;
-            self.cached.extend_from_slice(chunk);
-            done += chunk.len();
-            progress(done);
-        }
-        Ok(())
+        prefill_in_chunks(self, tokens, CHUNK, progress, |model, chunk| {
+            model.spend(Instant::now(), cancel)?;
+            model.cached.extend_from_slice(chunk);
+            Ok(())
+        })
     }
 
     fn forward(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Logits, PassError> {
-        self.check_room(tokens)?;
+        check_room(self, tokens.len())?;
         let started = Instant::now();
         let before = self.cached.len();
         let mut data = vec![0.0; tokens.len() * self.n_logits];

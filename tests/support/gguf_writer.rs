@@ -178,7 +178,7 @@ impl Value {
 /// The shape of a tiny model.
 #[derive(Clone, Copy, Debug)]
 pub struct TinyModel {
-    /// `llama` or `qwen2`.
+    /// `llama`, `qwen2` or `qwen3`.
     pub architecture: &'static str,
     pub layers: usize,
     /// A multiple of 32 for quantised weights.
@@ -187,11 +187,15 @@ pub struct TinyModel {
     pub feed_forward: usize,
     pub heads: usize,
     pub kv_heads: usize,
+    /// Width of a head, where it is not `hidden / heads`.
+    pub head_dim: Option<usize>,
     pub context: usize,
     /// Rows of `output.weight`; `None` for the whole vocabulary.
     pub head_rows: Option<usize>,
     /// Whether the head is the embedding (then there is no `output.weight`).
     pub tied: bool,
+    /// What all rotary frequencies are divided by (`rope_freqs.weight`).
+    pub rope_factor: Option<f32>,
     /// How matrices are stored. Norms and biases are F32.
     pub weights: Weights,
 }
@@ -205,9 +209,11 @@ impl Default for TinyModel {
             feed_forward: 96,
             heads: 4,
             kv_heads: 2,
+            head_dim: None,
             context: 512,
             head_rows: None,
             tied: false,
+            rope_factor: None,
             weights: Weights::F32,
         }
     }
@@ -284,12 +290,16 @@ pub fn tiny_model_writer(seed: u64, options: TinyModel) -> Writer {
         ..
     } = options;
     let mut file = Writer::default();
-    let head_dim = hidden / heads;
-    file.set("general.architecture", Value::Str(architecture.into()));
-    file.set(
-        "general.name",
-        Value::Str(format!("tiny {architecture} {seed}")),
-    );
+    let head_dim = options.head_dim.unwrap_or(hidden / heads);
+    let name = format!("tiny {architecture} {seed}");
+    file.set("general.architecture", Value::Str(architecture.into()))
+        .set("general.name", Value::Str(name));
+    let stated = options.head_dim.map(|size| {
+        [
+            ("attention.key_length", size),
+            ("attention.value_length", size),
+        ]
+    });
     for (key, value) in [
         ("block_count", layers),
         ("context_length", options.context),
@@ -298,7 +308,10 @@ pub fn tiny_model_writer(seed: u64, options: TinyModel) -> Writer {
         ("attention.head_count", heads),
         ("attention.head_count_kv", kv_heads),
         ("rope.dimension_count", head_dim),
-    ] {
+    ]
+    .into_iter()
+    .chain(stated.into_iter().flatten())
+    {
         file.set(&format!("{architecture}.{key}"), Value::U32(value as u32));
     }
     file.set(
@@ -311,17 +324,15 @@ pub fn tiny_model_writer(seed: u64, options: TinyModel) -> Writer {
     );
     tiny_tokenizer(
         &mut file,
-        if architecture == "qwen2" {
-            "qwen2"
-        } else {
-            "smollm"
+        match architecture {
+            "qwen2" | "qwen3" => "qwen2",
+            _ => "smollm",
         },
     );
 
     let vocab = tiny_tokens().len();
-    let mut random = Random(seed);
     let mut tensors = Tensors {
-        random: &mut random,
+        random: &mut Random(seed),
         weights: options.weights,
         list: &mut file.tensors,
     };
@@ -330,7 +341,7 @@ pub fn tiny_model_writer(seed: u64, options: TinyModel) -> Writer {
         let name = |part: &str| format!("blk.{layer}.{part}");
         tensors.vector(&name("attn_norm.weight"), hidden, 1.0);
         for (part, rows) in [
-            ("q", hidden),
+            ("q", heads * head_dim),
             ("k", kv_heads * head_dim),
             ("v", kv_heads * head_dim),
         ] {
@@ -338,8 +349,11 @@ pub fn tiny_model_writer(seed: u64, options: TinyModel) -> Writer {
             if architecture == "qwen2" {
                 tensors.vector(&name(&format!("attn_{part}.bias")), rows, 0.0);
             }
+            if architecture == "qwen3" && part != "v" {
+                tensors.vector(&name(&format!("attn_{part}_norm.weight")), head_dim, 1.0);
+            }
         }
-        tensors.matrix(&name("attn_output.weight"), hidden, hidden);
+        tensors.matrix(&name("attn_output.weight"), hidden, heads * head_dim);
         tensors.vector(&name("ffn_norm.weight"), hidden, 1.0);
         tensors.matrix(&name("ffn_gate.weight"), feed_forward, hidden);
         tensors.matrix(&name("ffn_up.weight"), feed_forward, hidden);
@@ -348,6 +362,11 @@ pub fn tiny_model_writer(seed: u64, options: TinyModel) -> Writer {
     tensors.vector("output_norm.weight", hidden, 1.0);
     if !options.tied {
         tensors.matrix("output.weight", options.head_rows.unwrap_or(vocab), hidden);
+    }
+    if let Some(factor) = options.rope_factor {
+        let data = factor.to_le_bytes().repeat(head_dim / 2);
+        let dims = vec![head_dim as u64 / 2];
+        tensors.push("rope_freqs.weight", dims, Weights::F32, data);
     }
     file
 }

@@ -1,10 +1,12 @@
 //! The CPU engine through the whole decoder, on tiny random models: its rows' bits, and its agreement
 //! with the candle decoder.
 
+use candle_core::Device;
+
 use super::*;
 use crate::cpu::Isa;
 use crate::model::candle_decoder::CandleDecoder;
-use crate::model::gguf_writer::{TinyModel, Weights as Stored, tiny_model};
+use crate::model::gguf_writer::{TinyModel, Weights as Stored, tiny_model, tiny_model_writer};
 
 const CONTEXT: usize = 128;
 
@@ -31,6 +33,21 @@ fn shapes() -> Vec<TinyModel> {
         head_rows: Some(40),
         ..base()
     });
+    // Heads together narrower and wider than the residual stream.
+    shapes.push(TinyModel {
+        heads: 3,
+        kv_heads: 1,
+        head_dim: Some(32),
+        rope_factor: Some(4.0),
+        weights: Stored::Q8_0,
+        ..base()
+    });
+    shapes.extend([false, true].map(|tied| TinyModel {
+        architecture: "qwen3",
+        head_dim: Some(64),
+        tied,
+        ..base()
+    }));
     shapes
 }
 
@@ -39,10 +56,11 @@ fn file(shape: TinyModel) -> GgufFile {
 }
 
 fn cpu(file: &GgufFile, isa: Isa, n_threads: usize) -> CpuDecoder {
-    {
-        let cores = Cores::new(isa, n_threads).unwrap();
-        CpuDecoder::load("tiny", file, CONTEXT, &cores, &Cancel::new(), &mut |_| {}).unwrap()
-    }
+    let (cancel, mut progress) = (Cancel::new(), |_| {});
+    let hyper = Hyperparameters::from_gguf(file).unwrap();
+    let tensors = Tensors::new(file, &cancel, &mut progress);
+    let cores = Cores::new(isa, n_threads).unwrap();
+    CpuDecoder::load("tiny", &hyper, tensors, CONTEXT, &cores).unwrap()
 }
 
 fn text(n: usize) -> Vec<Token> {
@@ -68,7 +86,6 @@ fn bits(logits: &Logits) -> Vec<Vec<u32>> {
 fn rows_have_the_same_bits_however_many_share_the_pass() {
     let (cancel, prompt, rest) = (Cancel::new(), text(21), text(32));
     for shape in shapes() {
-        let name = format!("{} {:?}", shape.architecture, shape.weights);
         let file = file(shape);
         let mut scalar = cpu(&file, Isa::Scalar, 1);
         scalar.prefill(&prompt, &cancel, &mut |_| {}).unwrap();
@@ -85,7 +102,7 @@ fn rows_have_the_same_bits_however_many_share_the_pass() {
                     let got = bits(&model.forward(&rest[..n], &cancel).unwrap());
                     assert!(
                         got == single[..n],
-                        "{name}, {}, {n_threads} threads, {n} rows",
+                        "{shape:?}, {}, {n_threads} threads, {n} rows",
                         isa.name()
                     );
                 }
@@ -122,30 +139,102 @@ fn the_cache_does_not_depend_on_how_it_was_filled() {
     }
 }
 
+/// What the CPU engine and the candle decoder make of a text.
+fn logits(file: &GgufFile, text: &[Token]) -> [Logits; 2] {
+    let (cancel, mut progress) = (Cancel::new(), |_| {});
+    let hyper = Hyperparameters::from_gguf(file).unwrap();
+    let tensors = Tensors::new(file, &cancel, &mut progress);
+    let mut candle = CandleDecoder::load("tiny", &hyper, tensors, CONTEXT, &Device::Cpu).unwrap();
+    let mut cpu = cpu(file, Isa::choose().unwrap().unwrap_or(Isa::Scalar), 2);
+    [
+        cpu.forward(text, &cancel).unwrap(),
+        candle.forward(text, &cancel).unwrap(),
+    ]
+}
+
+/// The squared distance of two rows, as a part of the second's squared length.
+fn distance(got: &[f32], expect: &[f32]) -> f32 {
+    let error: f32 = got.iter().zip(expect).map(|(a, b)| (a - b).powi(2)).sum();
+    error / expect.iter().map(|b| b.powi(2)).sum::<f32>()
+}
+
 #[test]
 fn logits_agree_with_the_candle_decoder() {
-    let (cancel, text) = (Cancel::new(), text(40));
+    let text = text(40);
     for shape in shapes() {
-        let name = format!("{} {:?}", shape.architecture, shape.weights);
-        let file = file(shape);
-        let mut reference =
-            CandleDecoder::load("tiny", &file, CONTEXT, &Device::Cpu, &cancel, &mut |_| {})
-                .unwrap();
-        let expect = reference.forward(&text, &cancel).unwrap();
-        let got = cpu(&file, Isa::choose().unwrap().unwrap_or(Isa::Scalar), 2)
-            .forward(&text, &cancel)
-            .unwrap();
+        let [got, expect] = logits(&file(shape), &text);
         assert_eq!(
             (got.rows(), got.row(0).len()),
             (expect.rows(), expect.row(0).len())
         );
         for row in 0..text.len() {
-            let pairs = || got.row(row).iter().zip(expect.row(row));
-            let error: f32 = pairs().map(|(a, b)| (a - b).powi(2)).sum();
-            let size: f32 = expect.row(row).iter().map(|b| b.powi(2)).sum();
+            let distance = distance(got.row(row), expect.row(row));
             // Activations are rounded to 8 bits here, and elsewhere in candle.
-            assert!(error <= 2e-3 * size, "{name}, row {row}: {error} of {size}");
+            assert!(distance <= 2e-3, "{shape:?}, row {row}: {distance}");
         }
+    }
+}
+
+/// A norm takes the size of queries and keys away, whatever decoder computes it.
+#[test]
+fn only_qwen3_norms_queries_and_keys() {
+    let text = text(20);
+    for (architecture, expect_same) in [("llama", false), ("qwen2", false), ("qwen3", true)] {
+        let shape = TinyModel {
+            architecture,
+            hidden: 128,
+            feed_forward: 128,
+            context: CONTEXT,
+            head_dim: Some(64),
+            ..TinyModel::default()
+        };
+        for matrix in ["attn_q.weight", "attn_k.weight"] {
+            let mut larger = tiny_model_writer(3, shape);
+            for weight in larger
+                .tensor(&format!("blk.1.{matrix}"))
+                .data
+                .chunks_exact_mut(4)
+            {
+                let value = f32::from_le_bytes(weight.try_into().unwrap());
+                weight.copy_from_slice(&(8.0 * value).to_le_bytes());
+            }
+            let larger = GgufFile::from_bytes("tiny", larger.bytes()).unwrap();
+            let pairs = logits(&file(shape), &text)
+                .into_iter()
+                .zip(logits(&larger, &text));
+            for (expect, got) in pairs {
+                let distance = distance(got.row(19), expect.row(19));
+                assert_eq!(
+                    distance < 1e-5,
+                    expect_same,
+                    "{architecture}, {matrix}: {distance}"
+                );
+            }
+        }
+    }
+}
+
+/// Llama 3 stretches positions by factors in the file.
+#[test]
+fn rope_factors_divide_the_frequencies() {
+    let shape = |rope_factor| TinyModel {
+        hidden: 128,
+        context: CONTEXT,
+        rope_factor,
+        ..TinyModel::default()
+    };
+    let hyper = Hyperparameters::from_gguf(&file(shape(None))).unwrap();
+    let size = hyper.head_dim / 2;
+    let (cos, sin) = rotations(&hyper, None, 9);
+    let (slow_cos, slow_sin) = rotations(&hyper, Some(&vec![4.0; size]), 9);
+    assert_eq!(slow_cos[8 * size..], cos[2 * size..3 * size]);
+    assert_eq!(slow_sin[8 * size..], sin[2 * size..3 * size]);
+
+    let text = text(20);
+    let of = |factor| logits(&file(shape(factor)), &text);
+    for ((none, one), four) in of(None).into_iter().zip(of(Some(1.0))).zip(of(Some(4.0))) {
+        assert!(bits(&none) == bits(&one));
+        assert!(distance(four.row(19), none.row(19)) > 1e-4);
     }
 }
 
