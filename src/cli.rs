@@ -33,6 +33,14 @@ Examples:
 Exit codes: 0 done; 1 failed; 2 wrong command line or settings; 130 interrupted (Ctrl-C);
             129 the terminal went away (SIGHUP); 131, 143 asked to end (SIGQUIT, SIGTERM).";
 
+const MEASURE_EXAMPLES: &str = "\
+Shapes: smollm2-135m, qwen2.5-1.5b, qwen2.5-7b, qwen3-4b, each with its draft model's.
+
+Examples:
+  speck measure                        the default pair, or the configured one
+  speck measure --shape qwen2.5-7b     what speculation would be worth, before fetching 5 GB
+  speck measure --json | jq .break_even";
+
 /// A terminal chat with a local language model that shows, live, what speculative decoding is worth.
 #[derive(Debug, Parser)]
 #[command(name = "speck", version, after_help = EXIT_CODES)]
@@ -47,6 +55,8 @@ pub struct Cli {
 pub enum Command {
     /// Chat with a model: on the screen, or one answer for a question or piped text.
     Chat(ChatArgs),
+    /// Measure what passes cost on this machine, and what speculation is worth by that.
+    Measure(MeasureArgs),
     /// List, fetch, check and remove model files.
     Models(ModelsArgs),
     /// Show where the configuration is, what it says, and whether it is right.
@@ -127,6 +137,30 @@ impl ChatArgs {
         put(self.system.as_ref(), &mut config.chat.system);
         put(self.theme.as_ref(), &mut config.screen.theme);
     }
+}
+
+/// `speck measure`
+#[derive(Debug, Args)]
+#[command(after_help = MEASURE_EXAMPLES)]
+pub struct MeasureArgs {
+    /// The model that writes [key: model.target]
+    #[arg(long, value_name = "REF")]
+    pub target: Option<String>,
+    /// The model that drafts: a model, `auto` or `none` [key: model.draft]
+    #[arg(long, value_name = "REF")]
+    pub draft: Option<String>,
+    /// Measure random weights of this shape instead, with nothing to download
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["target", "draft", "offline"])]
+    pub shape: Option<String>,
+    /// Where models run [key: model.device]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<Device>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Use only model files that are on this machine
+    #[arg(long)]
+    pub offline: bool,
 }
 
 /// `speck config`

@@ -11,6 +11,7 @@ pub mod cancel;
 pub mod clean;
 pub mod cpu;
 pub mod files;
+pub mod measure;
 pub mod model;
 pub mod strategy;
 

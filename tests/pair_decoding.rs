@@ -50,13 +50,13 @@ fn decoder(draft_length: usize) -> (Decoder, Vec<Vec<Token>>) {
         .collect();
     let ends = loaded.tokenizer.end_of_turn().to_vec();
     let (strategies, missing) = strategy::build_all(Parts {
-        draft: loaded.draft,
+        draft: loaded.pair.draft,
         draft_length,
         lookup_rule: LookupRule::Longest,
         ends: ends.clone(),
     });
     assert!(missing.is_empty(), "{missing:?}");
-    (Decoder::new(loaded.target, strategies, ends), prompts)
+    (Decoder::new(loaded.pair.target, strategies, ends), prompts)
 }
 
 /// Writes at most `budget` tokens; `strategy(round)` drafts, `stop(round)` breaks off and goes on.
@@ -165,7 +165,7 @@ struct LogitsCase {
 #[ignore = "needs the default pair: scripts/test.sh"]
 fn pair_top_token_agrees_with_the_reference() {
     let cases: Cases<LogitsCase> = serde_json::from_str(LOGITS).unwrap();
-    let mut target = loaded().target;
+    let mut target = loaded().pair.target;
     let (mut agreed, mut all) = (0, 0);
     for case in cases.cases {
         target.truncate(0);
@@ -213,8 +213,8 @@ fn pair_greedy_choices_agree_with_the_reference() {
             .unwrap();
         assert_eq!(prompt, case.prompt_ids, "{}", case.name);
         let text = [&prompt[..], &case.greedy_ids].concat();
-        loaded.target.truncate(0);
-        let logits = loaded.target.forward(&text, &Cancel::new()).unwrap();
+        loaded.pair.target.truncate(0);
+        let logits = loaded.pair.target.forward(&text, &Cancel::new()).unwrap();
         for (i, &expect) in case.greedy_ids.iter().enumerate() {
             let row = logits.row(prompt.len() - 1 + i);
             let choice = argmax(row).unwrap();
@@ -237,7 +237,7 @@ fn pair_rows_of_a_pass_equal_single_row_passes() {
         (ids[..40].to_vec(), ids[40..57].to_vec())
     };
     let loaded = loaded();
-    for mut model in [loaded.target, loaded.draft.unwrap()] {
+    for mut model in [loaded.pair.target, loaded.pair.draft.unwrap()] {
         let cancel = Cancel::new();
         model.prefill(&prompt, &cancel, &mut |_| {}).unwrap();
         let single: Vec<Vec<u32>> = text

@@ -2,6 +2,7 @@
 
 pub mod chat;
 pub mod config;
+pub mod measure;
 pub mod models;
 pub mod settings;
 pub mod template;
@@ -39,6 +40,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         Some(Command::Chat(args)) => chat::run(&args),
+        Some(Command::Measure(args)) => measure::run(&args),
         Some(Command::Models(args)) => run_models(&args.action),
         Some(Command::Config(args)) => config::run(args.action),
         Some(Command::Tokenize(args)) => tokenize::run(&args),

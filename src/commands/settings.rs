@@ -42,17 +42,16 @@ impl Settings {
             Some(flag) => UsageError(format!("--{flag}: {why}")).into(),
             None => anyhow::Error::from(loaded.blame(section, key, why)),
         };
-        let reference = |text: &str, flag: Option<&str>, key: &str| {
-            Reference::parse(text).map_err(|error| wrong(flag, "model", key, &format!("{error:#}")))
-        };
         let given = |flag: &Option<String>, name: &'static str| flag.as_ref().map(|_| name);
 
-        let target = reference(&model.target, given(&args.target, "target"), "target")?;
-        let draft = match model.draft.as_str() {
-            "auto" => DraftChoice::Auto,
-            "none" => DraftChoice::None,
-            draft => DraftChoice::Model(reference(draft, given(&args.draft, "draft"), "draft")?),
-        };
+        let target = Reference::parse(&model.target).map_err(|error| {
+            let flag = given(&args.target, "target");
+            wrong(flag, "model", "target", &format!("{error:#}"))
+        })?;
+        let draft = DraftChoice::parse(&model.draft).map_err(|error| {
+            let flag = given(&args.draft, "draft");
+            wrong(flag, "model", "draft", &format!("{error:#}"))
+        })?;
         if (1..LEAST_CONTEXT).contains(&model.context) {
             let why = format!(
                 "a context of {} tokens is too small: at least {LEAST_CONTEXT}, or 0 to leave it to the model",
@@ -89,11 +88,7 @@ impl Settings {
                 target,
                 draft,
                 context: model.context,
-                device: match model.device {
-                    Device::Auto => DeviceChoice::Auto,
-                    Device::Cpu => DeviceChoice::Cpu,
-                    Device::Metal => DeviceChoice::Metal,
-                },
+                device: model.device.into(),
                 offline: args.offline,
             },
             engine: engine::Settings {
@@ -120,6 +115,37 @@ pub fn target(flag: Option<&str>) -> anyhow::Result<Reference> {
     let loaded = Loaded::from_user()?;
     Reference::parse(&loaded.config.model.target)
         .map_err(|error| loaded.blame("model", "target", format!("{error:#}")).into())
+}
+
+/// The draft that the flag `--draft` names, or else the configuration.
+pub fn draft(flag: Option<&str>) -> anyhow::Result<DraftChoice> {
+    if let Some(text) = flag {
+        return DraftChoice::parse(text)
+            .map_err(|error| UsageError(format!("--draft: {error:#}")).into());
+    }
+    let loaded = Loaded::from_user()?;
+    DraftChoice::parse(&loaded.config.model.draft)
+        .map_err(|error| loaded.blame("model", "draft", format!("{error:#}")).into())
+}
+
+/// The device that the flag `--device` names, or else the configuration. An instruction set that is
+/// asked for and not here is a wrong setting too.
+pub fn device(flag: Option<Device>) -> anyhow::Result<DeviceChoice> {
+    Isa::choose().map_err(|error| UsageError(format!("{error:#}")))?;
+    match flag {
+        Some(device) => Ok(device.into()),
+        None => Ok(Loaded::from_user()?.config.model.device.into()),
+    }
+}
+
+impl From<Device> for DeviceChoice {
+    fn from(device: Device) -> Self {
+        match device {
+            Device::Auto => Self::Auto,
+            Device::Cpu => Self::Cpu,
+            Device::Metal => Self::Metal,
+        }
+    }
 }
 
 /// The model that `text`, given as `argument`, refers to.

@@ -6,6 +6,7 @@
 )]
 
 mod attention;
+mod bandwidth;
 pub(crate) mod buffers;
 pub(crate) mod forward;
 mod kernel;
@@ -21,6 +22,7 @@ pub(crate) mod weights;
 #[cfg(test)]
 mod tests;
 
+pub use bandwidth::read_bandwidth;
 pub use kernel::Isa;
 
 use std::sync::{Arc, Mutex};
@@ -42,6 +44,11 @@ impl Cores {
             n_threads,
             pool,
         })
+    }
+
+    /// The instruction set.
+    pub fn isa(&self) -> Isa {
+        self.isa
     }
 
     /// Number of threads.

@@ -157,6 +157,11 @@ impl Matrix {
         rows.div_ceil(GROUP) * group.next_multiple_of(64)
     }
 
+    /// Bytes that it takes.
+    pub fn n_bytes(&self) -> usize {
+        size_of_val(&*self.lines)
+    }
+
     /// Rows, without those that fill up the last group.
     pub fn rows(&self) -> usize {
         self.rows

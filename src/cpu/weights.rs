@@ -50,4 +50,22 @@ impl Weights {
     pub fn head(&self) -> &Matrix {
         self.head.as_ref().unwrap_or(&self.embedding)
     }
+
+    /// Bytes that a pass with logits reads, without the embeddings it looks up.
+    pub fn pass_bytes(&self) -> usize {
+        let layers = self.layers.iter().flat_map(|layer| {
+            let Layer {
+                q,
+                k,
+                v,
+                output,
+                gate,
+                up,
+                down,
+                ..
+            } = layer;
+            [q, k, v, output, gate, up, down]
+        });
+        layers.chain([self.head()]).map(Matrix::n_bytes).sum()
+    }
 }

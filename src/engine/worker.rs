@@ -53,26 +53,31 @@ impl<'a> Worker<'a> {
         inbox: &'a Receiver<Command>,
         outbox: &'a UnboundedSender<Event>,
     ) -> Self {
-        let target_name = loaded.target.name().to_owned();
-        let draft_name = loaded
+        let Loaded {
+            pair,
+            tokenizer,
+            template,
+        } = loaded;
+        let target_name = pair.target.name().to_owned();
+        let draft_name = pair
             .draft
             .as_ref()
             .ok()
             .map(|draft| draft.name().to_owned());
-        let ends = loaded.tokenizer.end_of_turn().to_vec();
+        let ends = tokenizer.end_of_turn().to_vec();
         let (strategies, missing) = strategy::build_all(Parts {
-            draft: loaded.draft,
+            draft: pair.draft,
             draft_length: settings.draft_length,
             lookup_rule: settings.lookup_rule,
             ends: ends.clone(),
         });
-        let mut notes = loaded.notes;
+        let mut notes = pair.notes;
         notes.extend(
             missing
                 .iter()
                 .map(|(name, why)| format!("{name} cannot run: {why}")),
         );
-        let mut decoder = Decoder::new(loaded.target, strategies, ends);
+        let mut decoder = Decoder::new(pair.target, strategies, ends);
         if !decoder.set_strategy(settings.strategy) {
             notes.push(format!(
                 "drafting with {} instead of {}",
@@ -81,8 +86,8 @@ impl<'a> Worker<'a> {
             ));
         }
         let worker = Self {
-            tokenizer: loaded.tokenizer,
-            template: loaded.template,
+            tokenizer,
+            template,
             max_tokens: settings.max_tokens,
             conversation: settings
                 .system
@@ -103,7 +108,7 @@ impl<'a> Worker<'a> {
         worker.tell(Event::Ready(Ready {
             target: target_name,
             draft: draft_name,
-            device: loaded.device,
+            device: pair.device.to_string(),
             context_limit: worker.decoder.capacity(),
             strategies: worker
                 .decoder

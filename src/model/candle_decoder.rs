@@ -40,6 +40,7 @@ pub struct CandleDecoder {
     norm: Tensor,
     head: QMatMul,
     n_logits: usize,
+    pass_bytes: u64,
     cos: Tensor,
     sin: Tensor,
     cache: KvCache,
@@ -104,6 +105,7 @@ impl CandleDecoder {
         );
 
         let embedding = Arc::new(weights.matrix("token_embd.weight", hyper.vocab, hidden)?);
+        let embedding_bytes = weights.tensors.n_bytes();
         let mut layers = Vec::with_capacity(hyper.n_layers);
         for i in 0..hyper.n_layers {
             let name = |part: &str| format!("blk.{i}.{part}");
@@ -132,6 +134,12 @@ impl CandleDecoder {
         let factors = weights
             .tensors
             .optional("rope_freqs.weight", hyper.head_dim / 2)?;
+        let looked_up = if Arc::ptr_eq(&head, &embedding) {
+            0
+        } else {
+            embedding_bytes
+        };
+        let pass_bytes = weights.tensors.n_bytes() - looked_up;
         weights.tensors.finish()?;
         let (cos, sin) = rotations(hyper, factors.as_deref(), capacity);
         let table = |values| Tensor::from_vec(values, (capacity, hyper.head_dim / 2), device);
@@ -152,6 +160,7 @@ impl CandleDecoder {
             norm,
             head: QMatMul::from_arc(head)?,
             n_logits,
+            pass_bytes,
             cos,
             sin,
             cache,
@@ -255,6 +264,10 @@ impl Model for CandleDecoder {
 
     fn len(&self) -> usize {
         self.cache.len()
+    }
+
+    fn pass_bytes(&self) -> u64 {
+        self.pass_bytes
     }
 
     fn truncate(&mut self, len: usize) {

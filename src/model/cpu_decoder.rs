@@ -130,6 +130,10 @@ impl Model for CpuDecoder {
         self.len
     }
 
+    fn pass_bytes(&self) -> u64 {
+        self.weights.pass_bytes() as u64
+    }
+
     fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }

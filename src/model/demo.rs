@@ -10,7 +10,8 @@ use anyhow::Result;
 
 use super::Token;
 use super::chat_template::ChatTemplate;
-use super::load::{DraftChoice, LoadSettings, Loaded};
+use super::device::Device;
+use super::load::{DraftChoice, LoadSettings, Loaded, Pair};
 use super::registry::SMOLLM2_135M_DRAFT;
 use super::scripted::{ScriptedModel, Step};
 use super::tokenizer::{Specials, Tokenizer};
@@ -44,16 +45,19 @@ pub(super) fn load(settings: &LoadSettings) -> Result<Loaded> {
         }
     })
     .with_pass_time(DRAFT_PASS);
-    Ok(Loaded {
+    let pair = Pair {
         target: Box::new(target),
         draft: match settings.draft {
             DraftChoice::None => Err("there is no draft model (--draft none)".into()),
             DraftChoice::Auto | DraftChoice::Model(_) => Ok(Box::new(draft)),
         },
+        device: Device::scripted(),
+        notes: vec!["this is a fake model for trying the screen: it repeats what you write".into()],
+    };
+    Ok(Loaded {
+        pair,
         tokenizer,
         template,
-        device: "scripted".into(),
-        notes: vec!["this is a fake model for trying the screen: it repeats what you write".into()],
     })
 }
 

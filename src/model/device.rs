@@ -1,7 +1,9 @@
 //! Where a model computes: the CPU, or the Mac's GPU. The only platform choice in speck.
 
+use std::fmt::{self, Display, Formatter};
+
 use anyhow::{Context as _, Result, bail};
-use candle_core::Device;
+use candle_core::Device as CandleDevice;
 
 use crate::cpu::{Cores, Isa};
 
@@ -23,16 +25,57 @@ pub(super) enum Backend {
     /// The CPU engine.
     Cpu(Cores),
     /// Candle, on a GPU or on a CPU that the engine has no fast instruction set for.
-    Candle(Device),
+    Candle(CandleDevice),
+}
+
+/// Where a model computes, for people and programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// `cpu`, `metal`, or `scripted` for the fake model.
+    pub name: &'static str,
+    /// Threads, on a CPU.
+    pub n_threads: Option<usize>,
+    /// The CPU engine's instruction set, where it computes.
+    pub isa: Option<&'static str>,
+}
+
+impl Device {
+    /// The fake model's.
+    pub(super) fn scripted() -> Self {
+        Self {
+            name: "scripted",
+            n_threads: None,
+            isa: None,
+        }
+    }
+}
+
+impl Display for Device {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        write!(f, "{}", self.name)?;
+        match self.n_threads {
+            Some(n_threads) => write!(f, " ×{n_threads}"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Backend {
-    /// What it is, in a word or two, for people.
-    pub fn name(&self) -> String {
+    /// What it is.
+    pub fn device(&self) -> Device {
+        let cpu = |n_threads, isa| Device {
+            name: "cpu",
+            n_threads: Some(n_threads),
+            isa,
+        };
         match self {
-            Self::Cpu(cores) => format!("cpu ×{}", cores.n_threads()),
-            Self::Candle(device) if device.is_metal() => "metal".into(),
-            Self::Candle(_) => format!("cpu ×{}", candle_core::utils::get_num_threads()),
+            Self::Cpu(cores) => cpu(cores.n_threads(), Some(cores.isa().name())),
+            Self::Candle(device) if device.is_metal() => Device {
+                name: "metal",
+                n_threads: None,
+                isa: None,
+            },
+            Self::Candle(_) => cpu(candle_core::utils::get_num_threads(), None),
         }
     }
 }
@@ -60,7 +103,7 @@ pub(super) fn open(choice: DeviceChoice) -> Result<Backend> {
 
 fn cpu() -> Result<Backend> {
     match Isa::choose()? {
-        None => Ok(Backend::Candle(Device::Cpu)),
+        None => Ok(Backend::Candle(CandleDevice::Cpu)),
         Some(isa) => {
             let n_threads = candle_core::utils::get_num_threads();
             let cores = Cores::new(isa, n_threads).context("cannot start the engine's threads")?;
@@ -71,15 +114,15 @@ fn cpu() -> Result<Backend> {
 
 /// The first Metal device. Listed first: candle panics where there is none.
 #[cfg(feature = "metal")]
-fn metal() -> Result<Option<Device>> {
+fn metal() -> Result<Option<CandleDevice>> {
     if candle_metal_kernels::metal::Device::all().is_empty() {
         return Ok(None);
     }
-    Ok(Some(Device::new_metal(0)?))
+    Ok(Some(CandleDevice::new_metal(0)?))
 }
 
 #[cfg(not(feature = "metal"))]
 #[expect(clippy::unnecessary_wraps, reason = "the same signature as with Metal")]
-fn metal() -> Result<Option<Device>> {
+fn metal() -> Result<Option<CandleDevice>> {
     Ok(None)
 }

@@ -4,16 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use candle_core::Device;
 
 use super::candle_decoder::CandleDecoder;
 use super::chat_template::ChatTemplate;
 use super::cpu_decoder::CpuDecoder;
-use super::device::{self, Backend, DeviceChoice};
+use super::device::{self, Backend, Device as DeviceInfo, DeviceChoice};
 use super::gguf::GgufFile;
 use super::hyperparameters::Hyperparameters;
 use super::progress::{Fetch, Loading};
 use super::registry::{Draft, Reference, SMOLLM2_135M_DRAFT};
+use super::shape::{DraftShape, PairShape, Shape};
 use super::tensors::Tensors;
 use super::tokenizer::Tokenizer;
 use super::{Model, demo, fetch};
@@ -51,6 +51,17 @@ pub enum DraftChoice {
     Model(Reference),
 }
 
+impl DraftChoice {
+    /// Reads `auto`, `none` or a reference.
+    pub fn parse(text: &str) -> Result<Self> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "none" => Ok(Self::None),
+            _ => Reference::parse(text).map(Self::Model),
+        }
+    }
+}
+
 /// Progress of loading.
 #[derive(Clone, Debug)]
 pub enum Progress {
@@ -60,20 +71,26 @@ pub enum Progress {
     Loading(Loading),
 }
 
-/// A target and all that belongs to it.
-pub struct Loaded {
+/// A target and a draft on a device.
+pub struct Pair {
     /// The target model.
     pub target: Box<dyn Model>,
     /// The draft model, or why there is none.
     pub draft: Result<Box<dyn Model>, String>,
+    /// Where they compute.
+    pub device: DeviceInfo,
+    /// What the user should know, each one line.
+    pub notes: Vec<String>,
+}
+
+/// A pair and all that a chat needs with it.
+pub struct Loaded {
+    /// The models.
+    pub pair: Pair,
     /// The tokenizer of both.
     pub tokenizer: Arc<Tokenizer>,
     /// The target's chat template.
     pub template: ChatTemplate,
-    /// Device and threads, for people.
-    pub device: String,
-    /// What the user should know, each one line.
-    pub notes: Vec<String>,
 }
 
 /// A model that is to be loaded.
@@ -99,28 +116,67 @@ pub fn load(
     if let Reference::Scripted = settings.target {
         return demo::load(settings);
     }
-    let mut backend = device::open(settings.device)?;
+    let backend = device::open(settings.device)?;
     let file = open(&settings.target, settings.offline, cancel, progress)?;
     let tokenizer = Arc::new(Tokenizer::from_gguf(&file)?);
     let template = ChatTemplate::from_gguf(&file, &tokenizer)?;
     let target = Source::new(settings.target.title(), file)?;
     let draft = draft(settings, &tokenizer, cancel, progress)?;
+    let pair = pair(backend, target, draft, settings.context, cancel, progress)?;
+    Ok(Loaded {
+        pair,
+        tokenizer,
+        template,
+    })
+}
 
+/// A pair of the given shapes with random weights, to be measured.
+pub fn load_shape(
+    shape: &PairShape,
+    context: usize,
+    device: DeviceChoice,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Pair> {
+    let random = |shape: &Shape| -> Result<Source> {
+        Ok(Source {
+            title: format!("{} (random weights)", shape.title),
+            file: shape.random_file()?,
+            hyper: shape.hyperparameters(),
+        })
+    };
+    let target = random(&shape.target)?;
+    let draft = match &shape.draft {
+        DraftShape::Embedded(embedded) => Source::new(embedded.name.to_owned(), embedded.open()?)?,
+        DraftShape::Random(shape) => random(shape)?,
+    };
+    let backend = device::open(device)?;
+    pair(backend, target, Ok(draft), context, cancel, progress)
+}
+
+fn pair(
+    mut backend: Backend,
+    target: Source,
+    draft: Result<Source, String>,
+    asked_context: usize,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Pair> {
     let mut notes = Vec::new();
-    let context = context(settings.context, target.hyper.trained_context, &mut notes)?;
+    let context = context(asked_context, target.hyper.trained_context, &mut notes)?;
     let mut sources = vec![&target];
     sources.extend(&draft);
     if matches!(backend, Backend::Cpu(_)) {
         let check = |source: &&Source| CpuDecoder::check(&source.file, &source.hyper);
         if let Err(why) = sources.iter().try_for_each(check) {
             notes.push(format!("computing with candle, which is slower: {why:#}"));
-            backend = Backend::Candle(Device::Cpu);
+            backend = Backend::Candle(candle_core::Device::Cpu);
         }
     }
     check_memory(&backend, &sources, context)?;
 
-    let mut decode = |source: &Source, what: &str| -> Result<Box<dyn Model>> {
-        let Source { title, file, hyper } = source;
+    let mut decode = |source: Source, what: &str| -> Result<Box<dyn Model>> {
+        let Source { title, file, hyper } = &source;
         let total = file.weight_bytes();
         let mut progress = |done| {
             let what = what.to_owned();
@@ -135,17 +191,15 @@ pub fn load(
         };
         loaded.with_context(|| format!("cannot load {}", file.name()))
     };
-    let target = decode(&target, "target")?;
+    let target = decode(target, "target")?;
     let draft = match draft {
-        Ok(draft) => Ok(decode(&draft, "draft")?),
+        Ok(draft) => Ok(decode(draft, "draft")?),
         Err(why) => Err(why),
     };
-    Ok(Loaded {
+    Ok(Pair {
         target,
         draft,
-        tokenizer,
-        template,
-        device: backend.name(),
+        device: backend.device(),
         notes,
     })
 }

@@ -26,6 +26,7 @@ pub mod registry;
 pub mod device;
 pub mod load;
 pub mod progress;
+pub mod shape;
 
 #[cfg(test)]
 #[path = "../../tests/support/gguf_writer.rs"]
@@ -66,6 +67,10 @@ pub trait Model: Send {
 
     /// Number of tokens in the cache.
     fn len(&self) -> usize;
+
+    /// Bytes of weights that a pass with logits reads, without the embeddings it looks up; 0 where there
+    /// are none.
+    fn pass_bytes(&self) -> u64;
 
     /// Whether the cache is empty.
     fn is_empty(&self) -> bool {

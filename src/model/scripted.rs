@@ -93,6 +93,10 @@ impl Model for ScriptedModel {
         self.cached.len()
     }
 
+    fn pass_bytes(&self) -> u64 {
+        0
+    }
+
     fn truncate(&mut self, len: usize) {
         self.cached.truncate(len);
     }

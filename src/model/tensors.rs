@@ -45,6 +45,11 @@ impl<'a> Tensors<'a> {
         self.file
     }
 
+    /// Bytes read so far.
+    pub(super) fn n_bytes(&self) -> u64 {
+        self.n_bytes
+    }
+
     /// How a tensor is stored, and its bytes. An error when it is missing or of another shape.
     pub(super) fn read(&mut self, name: &str, shape: &[usize]) -> Result<(GgmlDType, &'a [u8])> {
         self.cancel.check()?;

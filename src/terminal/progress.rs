@@ -62,6 +62,11 @@ impl Progress {
         }
     }
 
+    /// Shows how much of something is done.
+    pub fn count(&mut self, title: &str, done: usize, total: usize) {
+        self.set(title, done as u64, Some(total as u64), COUNT);
+    }
+
     /// Takes the line away.
     pub fn clear(&mut self) {
         if let Some(Bar { bar, .. }) = self.bar.take() {
@@ -95,6 +100,7 @@ impl Progress {
 
 const BYTES: &str = "{msg} [{bar:24}] {decimal_bytes} of {decimal_total_bytes}, {eta} left";
 const TOKENS: &str = "{msg} [{bar:24}] {pos} of {len} tokens";
+const COUNT: &str = "{msg} [{bar:24}] {pos} of {len}";
 const UNKNOWN: &str = "{spinner} {msg} {decimal_bytes}";
 
 fn style(template: &str) -> ProgressStyle {
@@ -109,7 +115,7 @@ mod tests {
 
     #[test]
     fn every_template_is_well_formed() {
-        for template in [BYTES, TOKENS, UNKNOWN] {
+        for template in [BYTES, TOKENS, COUNT, UNKNOWN] {
             style(template);
         }
     }

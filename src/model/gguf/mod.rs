@@ -5,6 +5,7 @@
 //! aligned, in a type that speck computes with.** Reading the weights costs no copy here.
 
 mod header;
+mod random;
 mod reader;
 mod value;
 

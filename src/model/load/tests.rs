@@ -34,7 +34,7 @@ fn load_with(extra: &str) -> Result<Loaded> {
 #[test]
 fn what_the_engine_cannot_do_goes_to_candle() {
     let check = |extra: &str, expect: &[&str]| {
-        let notes = load_with(extra).unwrap().notes;
+        let notes = load_with(extra).unwrap().pair.notes;
         assert_eq!(notes, expect, "{extra}");
     };
     check("blk.0.attn_q.bias", &[]);

@@ -1,0 +1,178 @@
+//! What passes cost on this machine, and what speculation is worth by that.
+//!
+//! In comes a loaded model, out come medians of passes over 1 to 32 rows, timed in rotation, as a round
+//! of decoding pays for them: the pass and the choice of a token in each row.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::cancel::Cancel;
+use crate::model::{Model, PassError, Token, argmax};
+
+/// Tokens in the cache while passes are timed.
+const PREFIX: usize = 128;
+/// Tokens of the prompt that is timed.
+const PROMPT: usize = 512;
+/// Passes of each size at most.
+const ROUNDS: usize = 9;
+/// Time after which no further round begins.
+const BUDGET: Duration = Duration::from_secs(20);
+
+/// Context that a measured model needs.
+pub const CONTEXT: usize = 1024;
+/// Sizes of the passes of a target that are timed.
+pub const ROWS: [usize; 17] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 32];
+/// Draft lengths whose worth is told; each needs the cost of one row more.
+pub const DRAFT_LENGTHS: [usize; 6] = [1, 2, 3, 4, 6, 8];
+
+/// What a model costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Costs {
+    /// Median milliseconds of a pass, by rows.
+    pub pass_ms: BTreeMap<usize, f64>,
+    /// Median tokens of prompt read in a second.
+    pub prefill_tok_s: f64,
+}
+
+/// Times passes over each number of `rows`. `progress` is told rounds done, of how many.
+pub fn costs(
+    model: &mut dyn Model,
+    rows: &[usize],
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Costs, PassError> {
+    let total = ROUNDS + 1;
+    progress(0, total);
+    let prompt = tokens(model, PROMPT);
+    let started = Instant::now();
+    let mut prefill_ms = Vec::new();
+    while prefill_ms.is_empty() || (prefill_ms.len() < 3 && started.elapsed() < BUDGET / 4) {
+        model.truncate(0);
+        prefill_ms.push(timed(|| model.prefill(&prompt, cancel, &mut |_| {}))?);
+    }
+    progress(1, total);
+
+    model.truncate(PREFIX);
+    let mut pass_ms: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    let started = Instant::now();
+    for round in 0..ROUNDS {
+        if round > 0 && started.elapsed() > BUDGET {
+            break;
+        }
+        for &n in rows {
+            let ms = timed(|| {
+                let logits = model.forward(&prompt[PREFIX..PREFIX + n], cancel)?;
+                for row in 0..n {
+                    std::hint::black_box(argmax(logits.row(row)));
+                }
+                Ok(())
+            })?;
+            model.truncate(PREFIX);
+            pass_ms.entry(n).or_default().push(ms);
+        }
+        progress(round + 2, total);
+    }
+    progress(total, total);
+    Ok(Costs {
+        pass_ms: pass_ms.into_iter().map(|(n, ms)| (n, median(ms))).collect(),
+        prefill_tok_s: PROMPT as f64 * 1000.0 / median(prefill_ms),
+    })
+}
+
+/// The share of drafted tokens that must be accepted, each on its own, for drafting `length` tokens to
+/// be as fast as not drafting; `None` where even all is not enough.
+///
+/// A round costs `length` steps of `step_ms` and a pass over `length + 1` rows, and emits
+/// 1 + a + a² + … tokens (Leviathan et al. 2023, arXiv 2211.17192).
+pub fn break_even(costs: &BTreeMap<usize, f64>, step_ms: f64, length: usize) -> Option<f64> {
+    let round = length as f64 * step_ms + costs.get(&(length + 1))?;
+    let needed = round / costs.get(&1)?;
+    let emitted = |a: f64| (0..=length).map(|i| a.powi(i as i32)).sum::<f64>();
+    if needed > emitted(1.0) {
+        return None;
+    }
+    let (mut low, mut high) = (0.0, 1.0);
+    while high - low > 1e-6 {
+        let middle = f64::midpoint(low, high);
+        if emitted(middle) < needed {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(high)
+}
+
+/// Some tokens that the model knows, all different for a while.
+fn tokens(model: &dyn Model, n: usize) -> Vec<Token> {
+    (0..n)
+        .map(|i| ((i * 7919 + 17) % model.n_logits()) as Token)
+        .collect()
+}
+
+fn timed(work: impl FnOnce() -> Result<(), PassError>) -> Result<f64, PassError> {
+    let started = Instant::now();
+    work()?;
+    Ok(started.elapsed().as_secs_f64() * 1000.0)
+}
+
+/// The middle one, or the lower of the two in the middle.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[(values.len() - 1) / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::scripted::{ScriptedModel, Step};
+
+    #[test]
+    fn drafting_breaks_even_where_a_round_costs_what_its_tokens_do() {
+        let check = |pass_2: f64, step: f64, expect: Option<f64>| {
+            let costs = BTreeMap::from([(1, 10.0), (2, pass_2)]);
+            let got = break_even(&costs, step, 1);
+            let close = match (got, expect) {
+                (Some(got), Some(expect)) => (got - expect).abs() < 1e-5,
+                (got, expect) => got == expect,
+            };
+            assert!(close, "{pass_2} {step}: {got:?}");
+        };
+        check(10.0, 0.0, Some(0.0));
+        check(12.0, 0.0, Some(0.2));
+        check(12.0, 3.0, Some(0.5));
+        check(20.0, 0.0, Some(1.0));
+        check(20.0, 1.0, None);
+        // Two drafted tokens: 1 + a + a² = 1.75.
+        let costs = BTreeMap::from([(1, 4.0), (3, 5.0)]);
+        assert!((break_even(&costs, 1.0, 2).unwrap() - 0.5).abs() < 1e-5);
+        assert_eq!(break_even(&costs, 1.0, 3), None, "not measured");
+    }
+
+    #[test]
+    fn passes_are_timed_and_the_cache_is_left_as_short_as_it_was() {
+        let pass = Duration::from_millis(2);
+        let mut model =
+            ScriptedModel::new("scripted", 8, CONTEXT, |_| Step::Write(1)).with_pass_time(pass);
+        let mut seen = Vec::new();
+        let costs = costs(&mut model, &[1, 4], &Cancel::new(), &mut |done, total| {
+            seen.push((done, total));
+        })
+        .unwrap();
+        assert_eq!(costs.pass_ms.keys().copied().collect::<Vec<_>>(), [1, 4]);
+        assert!(costs.pass_ms.values().all(|&ms| ms >= 2.0), "{costs:?}");
+        assert!(costs.prefill_tok_s > 0.0 && costs.prefill_tok_s <= 512.0 / 8.0 / 0.002);
+        assert_eq!(model.len(), PREFIX);
+        assert_eq!(seen.first(), Some(&(0, ROUNDS + 1)));
+        assert_eq!(seen.last(), Some(&(ROUNDS + 1, ROUNDS + 1)));
+    }
+
+    #[test]
+    fn a_measurement_can_be_cancelled() {
+        let mut model = ScriptedModel::new("scripted", 8, CONTEXT, |_| Step::Write(1));
+        let cancel = Cancel::new();
+        cancel.cancel();
+        let result = costs(&mut model, &[1], &cancel, &mut |_, _| {});
+        assert!(matches!(result, Err(PassError::Cancelled(_))));
+    }
+}
