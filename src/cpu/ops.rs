@@ -32,6 +32,12 @@ macro_rules! for_each_isa {
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: the instruction set is only chosen where `Isa::is_here`.
                 Isa::Avx2 => unsafe { avx2($($arg),*) },
+                // Every aarch64 has NEON: the function itself is compiled for it.
+                #[cfg(target_arch = "aarch64")]
+                Isa::Dotprod | Isa::I8mm => {
+                    $(type $lanes = $crate::cpu::kernel::neon::Lanes16;)?
+                    body$(::<$lanes>)?($($arg),*)
+                }
             }
         }
     )*};

@@ -8,8 +8,8 @@ use candle_core::quantized::{GgmlDType, QTensor};
 
 use super::attention::{self, HeadCache};
 use super::kernel::{Activations, Isa, Job, Out, TILE};
-use super::lanes::{self, Array, Lanes as _};
-use super::ops::{self, LANES};
+use super::lanes::{self, Lanes};
+use super::ops::{self, LANES, for_each_isa};
 use super::pack::{BLOCK, Form, GROUP, Matrix};
 use super::shared::Shared;
 
@@ -313,10 +313,59 @@ fn quants_are_the_nearest_to_even_and_their_sum_is_exact() {
     let expect = [
         0, 2, 2, 0, -2, -2, 126, -126, 127, -127, 0, -1, 3, 64, -65, 0,
     ];
-    let mut quants = [0i8; LANES];
-    let sum = Array::load(&x).round(&mut quants);
-    assert_eq!(
-        (quants, sum),
-        (expect, expect.iter().map(|&q| i32::from(q)).sum())
-    );
+    let total: i32 = expect.iter().map(|&quant| i32::from(quant)).sum();
+    // The largest is 127: the scale is 1.
+    let x = [x, [0.0; LANES]].concat();
+    let expect = [expect, [0; LANES]].concat();
+    for &isa in Isa::ALL.iter().filter(|isa| isa.is_here()) {
+        let (mut quants, mut scale, mut sum) = ([0; BLOCK], [0.0], [0.0]);
+        ops::quantize(isa, &x, &mut quants, &mut scale, &mut sum);
+        let got = (&quants[..], scale, sum);
+        assert_eq!(got, (&expect[..], [1.0], [total as f32]), "{}", isa.name());
+    }
+}
+
+for_each_isa! {
+    fn widened<L>(halves: &[u16], out: &mut [f32]) {
+        for (halves, out) in halves.as_chunks().0.iter().zip(out.as_chunks_mut().0) {
+            L::widen(halves).store(out);
+        }
+    }
+
+    fn larger<L>(a: &[f32], b: &[f32], out: &mut [f32]) {
+        let (a, b) = (a.as_chunks().0, b.as_chunks().0);
+        for ((a, b), out) in a.iter().zip(b).zip(out.as_chunks_mut().0) {
+            L::load(a).max(L::load(b)).store(out);
+        }
+    }
+}
+
+/// Every f16 but NaN; zeros of both signs and NaN on either side of a comparison.
+#[test]
+fn lanes_have_the_specifications_bits_for_odd_numbers() {
+    let mut halves: Vec<u16> = (0..=0x7C00).chain(0x8000..=0xFC00).collect();
+    halves.resize(halves.len().next_multiple_of(LANES), 0);
+    let odd = [
+        0.0,
+        -0.0,
+        f32::NAN,
+        f32::INFINITY,
+        f32::MIN_POSITIVE,
+        -1.0,
+        1e-40,
+        2.0,
+    ];
+    let a: Vec<f32> = odd.iter().flat_map(|&x| [x; 8]).collect();
+    let b = odd.repeat(8);
+    let run = |isa: Isa| {
+        let (mut wide, mut most) = (vec![0.0; halves.len()], vec![0.0; a.len()]);
+        widened(isa, &halves, &mut wide);
+        larger(isa, &a, &b, &mut most);
+        wide.extend(most);
+        wide.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+    };
+    let expect = run(Isa::Scalar);
+    for &isa in Isa::ALL.iter().filter(|isa| isa.is_here()) {
+        assert!(run(isa) == expect, "{}", isa.name());
+    }
 }

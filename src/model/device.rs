@@ -105,6 +105,7 @@ fn cpu() -> Result<Backend> {
     match Isa::choose()? {
         None => Ok(Backend::Candle(CandleDevice::Cpu)),
         Some(isa) => {
+            // Physical cores; on a Mac, performance cores: a pass waits for its slowest thread.
             let n_threads = candle_core::utils::get_num_threads();
             let cores = Cores::new(isa, n_threads).context("cannot start the engine's threads")?;
             Ok(Backend::Cpu(cores))

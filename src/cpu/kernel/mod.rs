@@ -9,7 +9,12 @@
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx2;
+#[cfg(target_arch = "aarch64")]
+pub(super) mod neon;
 mod scalar;
+
+#[cfg(target_arch = "aarch64")]
+use std::arch::is_aarch64_feature_detected;
 
 use anyhow::{Context as _, Result};
 
@@ -57,6 +62,12 @@ pub enum Isa {
     /// AVX2 with FMA and F16C.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// NEON with the dot products of 8-bit integers: Apple's M1, Arm's Cortex-A76.
+    #[cfg(target_arch = "aarch64")]
+    Dotprod,
+    /// NEON with the matrix products of 8-bit integers: Apple's M2, Arm's Neoverse V1.
+    #[cfg(target_arch = "aarch64")]
+    I8mm,
 }
 
 impl Isa {
@@ -65,6 +76,10 @@ impl Isa {
         Self::Scalar,
         #[cfg(target_arch = "x86_64")]
         Self::Avx2,
+        #[cfg(target_arch = "aarch64")]
+        Self::Dotprod,
+        #[cfg(target_arch = "aarch64")]
+        Self::I8mm,
     ];
 
     /// Its name, as in `SPECK_ISA`.
@@ -73,6 +88,10 @@ impl Isa {
             Self::Scalar => "scalar",
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => "avx2",
+            #[cfg(target_arch = "aarch64")]
+            Self::Dotprod => "dotprod",
+            #[cfg(target_arch = "aarch64")]
+            Self::I8mm => "i8mm",
         }
     }
 
@@ -86,6 +105,10 @@ impl Isa {
                     && is_x86_feature_detected!("fma")
                     && is_x86_feature_detected!("f16c")
             }
+            #[cfg(target_arch = "aarch64")]
+            Self::Dotprod => is_aarch64_feature_detected!("dotprod"),
+            #[cfg(target_arch = "aarch64")]
+            Self::I8mm => Self::Dotprod.is_here() && is_aarch64_feature_detected!("i8mm"),
         }
     }
 
@@ -116,6 +139,12 @@ impl Isa {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the instruction set is only chosen where `is_here`; the job has been checked.
             Self::Avx2 => unsafe { avx2::group(job, first, n) },
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: as above.
+            Self::Dotprod => unsafe { neon::dotprod(job, first, n) },
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: as above.
+            Self::I8mm => unsafe { neon::i8mm(job, first, n) },
         }
     }
 }
