@@ -1,8 +1,8 @@
 //! A decoder's cache and working memory, allocated once.
 
 use super::attention;
-use super::kernel::{Activations, Isa};
-use super::ops::{LANES, quantize};
+use super::kernel::{Activations, Isa, Outlier};
+use super::ops::{LANES, QuantizedBlocks, quantize};
 use super::pack::{BLOCK, GROUP};
 use super::shared::Shared;
 use super::weights::Shape;
@@ -18,16 +18,19 @@ pub(super) struct Quantized {
     pub quants: Shared<i8>,
     pub scales: Shared<f32>,
     pub sums: Shared<f32>,
+    pub outliers: Shared<Outlier>,
     pub columns: usize,
 }
 
 impl Quantized {
-    fn new(columns: usize) -> Self {
+    /// Room for [`MAX_ROWS`] rows.
+    pub fn new(columns: usize) -> Self {
         let blocks = columns / BLOCK;
         Self {
             quants: Shared::new(MAX_ROWS * columns),
             scales: Shared::new(MAX_ROWS * blocks),
             sums: Shared::new(MAX_ROWS * blocks),
+            outliers: Shared::new(MAX_ROWS * blocks),
             columns,
         }
     }
@@ -41,9 +44,13 @@ impl Quantized {
         let (block, blocks) = (start / BLOCK, x.len() / BLOCK);
         // SAFETY: passed on.
         unsafe {
-            let quants = self.quants.slice(start, x.len());
-            let scales = self.scales.slice(block, blocks);
-            quantize(isa, x, quants, scales, self.sums.slice(block, blocks));
+            let out = QuantizedBlocks {
+                quants: self.quants.slice(start, x.len()),
+                scales: self.scales.slice(block, blocks),
+                sums: self.sums.slice(block, blocks),
+                outliers: self.outliers.slice(block, blocks),
+            };
+            quantize(isa, x, out);
         }
     }
 
@@ -59,6 +66,7 @@ impl Quantized {
                 quants: self.quants.read(0, self.quants.len()),
                 scales: self.scales.read(0, self.scales.len()),
                 sums: self.sums.read(0, self.sums.len()),
+                outliers: self.outliers.read(0, self.outliers.len()),
                 n_blocks,
             }
         }

@@ -29,8 +29,15 @@ pub(super) trait Lanes: Copy {
     /// The larger one in each lane.
     fn max(self, other: Self) -> Self;
 
-    /// The largest magnitude of both; infinity or not a number where a lane is.
-    fn largest(self, other: Self) -> f32;
+    /// The largest magnitude of both, and the lane (of 32) where it first is; infinity or not a number
+    /// where a lane is.
+    fn largest(self, other: Self) -> (f32, usize);
+
+    /// Bits `from..from + n` of sixteen words of 32, as integers without sign.
+    fn unsigned(words: &[u8; 4 * LANES], from: u32, n: u32) -> Self;
+
+    /// As [`Self::unsigned`], as integers with sign.
+    fn signed(words: &[u8; 4 * LANES], from: u32, n: u32) -> Self;
 
     /// Each number to the nearest integer, ties to even; all within `i8`. Returns their sum.
     fn round(self, to: &mut [i8; LANES]) -> i32;
@@ -88,9 +95,29 @@ impl Lanes for Array {
         Self(std::array::from_fn(larger))
     }
 
-    fn largest(self, other: Self) -> f32 {
+    fn largest(self, other: Self) -> (f32, usize) {
         let magnitudes = self.0.into_iter().chain(other.0).map(|x| x.abs().to_bits());
-        f32::from_bits(magnitudes.fold(0, u32::max))
+        let (mut most, mut at) = (0, 0);
+        for (lane, magnitude) in magnitudes.enumerate() {
+            if magnitude > most {
+                (most, at) = (magnitude, lane);
+            }
+        }
+        (f32::from_bits(most), at)
+    }
+
+    fn unsigned(words: &[u8; 4 * LANES], from: u32, n: u32) -> Self {
+        let word = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| words[4 * i + byte]));
+        Self(std::array::from_fn(|i| {
+            (word(i) << (32 - from - n) >> (32 - n)) as f32
+        }))
+    }
+
+    fn signed(words: &[u8; 4 * LANES], from: u32, n: u32) -> Self {
+        let word = |i: usize| i32::from_le_bytes([0, 1, 2, 3].map(|byte| words[4 * i + byte]));
+        Self(std::array::from_fn(|i| {
+            (word(i) << (32 - from - n) >> (32 - n)) as f32
+        }))
     }
 
     fn round(self, to: &mut [i8; LANES]) -> i32 {

@@ -26,7 +26,7 @@ pub(crate) const GROUP: usize = 16;
 /// Columns of a block.
 pub(crate) const BLOCK: usize = 32;
 /// Bytes of a step of 8-bit quants.
-const STEP: usize = GROUP * 4;
+pub(crate) const STEP: usize = GROUP * 4;
 /// Bytes of one f16 for each row of a group.
 const PER_ROW: usize = GROUP * 2;
 

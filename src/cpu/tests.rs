@@ -7,7 +7,8 @@ use candle_core::quantized::ggml_file::qtensor_from_ggml;
 use candle_core::quantized::{GgmlDType, QTensor};
 
 use super::attention::{self, HeadCache};
-use super::kernel::{Activations, Isa, Job, Out, TILE};
+use super::buffers::Quantized;
+use super::kernel::{Activations, Isa, Job, NONE, Out, Outlier, TILE};
 use super::lanes::{self, Lanes};
 use super::ops::{self, LANES, for_each_isa};
 use super::pack::{BLOCK, Form, GROUP, Matrix};
@@ -89,17 +90,18 @@ fn packed_weights_stand_for_what_the_file_says() {
 
 /// Products of `n` rows with every group of a matrix, as bits.
 fn products(isa: Isa, matrix: &Matrix, columns: usize, n: usize, tile: usize) -> Vec<u32> {
-    let n_blocks = columns / BLOCK;
-    let x = numbers(11, n * columns);
-    let mut quants = vec![0; n * columns];
-    let (mut scales, mut sums) = (vec![0.0; n * n_blocks], vec![0.0; n * n_blocks]);
-    ops::quantize(isa, &x, &mut quants, &mut scales, &mut sums);
-    let activations = Activations {
-        quants: &quants,
-        scales: &scales,
-        sums: &sums,
-        n_blocks,
-    };
+    let mut x = numbers(11, n * columns);
+    // Outliers in all columns of a block, by and by.
+    x.iter_mut()
+        .step_by(2 * BLOCK + 1)
+        .for_each(|x| *x = 20.0 + *x);
+    let rows = Quantized::new(columns);
+    for (row, x) in x.chunks_exact(columns).enumerate() {
+        // SAFETY: nobody else has the buffers.
+        unsafe { rows.put(isa, row, 0, x) };
+    }
+    // SAFETY: as above.
+    let activations = unsafe { rows.rows() };
     let stride = matrix.groups() * GROUP;
     let values = Shared::new(n * stride);
     for group in 0..matrix.groups() {
@@ -165,6 +167,10 @@ fn extreme_quants_do_not_overflow() {
             quants: &quants,
             scales: &[1.0],
             sums: &[-127.0 * 32.0],
+            outliers: &[Outlier {
+                column: NONE,
+                value: 0.0,
+            }],
             n_blocks: 1,
         };
         let mut weights = [0.0; BLOCK];
@@ -297,8 +303,12 @@ fn quantising_shows_what_is_not_finite() {
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let mut x = numbers(1, 2 * BLOCK);
             x[BLOCK + 5] = bad;
-            let (mut quants, mut scales, mut sums) = ([0; 2 * BLOCK], [0.0; 2], [0.0; 2]);
-            ops::quantize(isa, &x, &mut quants, &mut scales, &mut sums);
+            let rows = Quantized::new(2 * BLOCK);
+            // SAFETY: nobody else has the buffers.
+            let Activations { scales, sums, .. } = unsafe {
+                rows.put(isa, 0, 0, &x);
+                rows.rows()
+            };
             assert!(scales[0].is_finite() && scales[1].is_nan() && sums[1].is_nan());
         }
     }
@@ -318,10 +328,19 @@ fn quants_are_the_nearest_to_even_and_their_sum_is_exact() {
     let x = [x, [0.0; LANES]].concat();
     let expect = [expect, [0; LANES]].concat();
     for &isa in Isa::ALL.iter().filter(|isa| isa.is_here()) {
-        let (mut quants, mut scale, mut sum) = ([0; BLOCK], [0.0], [0.0]);
-        ops::quantize(isa, &x, &mut quants, &mut scale, &mut sum);
-        let got = (&quants[..], scale, sum);
-        assert_eq!(got, (&expect[..], [1.0], [total as f32]), "{}", isa.name());
+        let rows = Quantized::new(BLOCK);
+        // SAFETY: nobody else has the buffers.
+        let Activations {
+            quants,
+            scales,
+            sums,
+            ..
+        } = unsafe {
+            rows.put(isa, 0, 0, &x);
+            rows.rows()
+        };
+        let got = (&quants[..BLOCK], scales[0], sums[0]);
+        assert_eq!(got, (&expect[..], 1.0, total as f32), "{}", isa.name());
     }
 }
 
@@ -367,5 +386,46 @@ fn lanes_have_the_specifications_bits_for_odd_numbers() {
     let expect = run(Isa::Scalar);
     for &isa in Isa::ALL.iter().filter(|isa| isa.is_here()) {
         assert!(run(isa) == expect, "{}", isa.name());
+    }
+}
+
+/// A block's number that is far larger than the others does not cost them their precision.
+#[test]
+fn an_outlier_is_multiplied_as_it_is() {
+    let (bytes, weights) = blocks(GgmlDType::Q4_1, GROUP, BLOCK);
+    let matrix = Matrix::pack(GgmlDType::Q4_1, &bytes, GROUP, BLOCK).unwrap();
+    for &isa in Isa::ALL.iter().filter(|isa| isa.is_here()) {
+        for column in 0..BLOCK {
+            let mut x = numbers(5, BLOCK);
+            x[column] = -1000.25;
+            let rows = Quantized::new(BLOCK);
+            let values = Shared::new(GROUP);
+            // SAFETY: nobody else has the buffers.
+            let y = unsafe {
+                rows.put(isa, 0, 0, &x);
+                let job = Job {
+                    form: matrix.form(),
+                    weights: matrix.group(0),
+                    activations: rows.rows(),
+                    out: Out {
+                        values: &values,
+                        start: 0,
+                        stride: GROUP,
+                    },
+                };
+                isa.group(&job, 0, 1);
+                values.read(0, GROUP)
+            };
+            for (y, weights) in y.iter().zip(weights.chunks_exact(BLOCK)) {
+                let expect: f32 = weights.iter().zip(&x).map(|(w, x)| w * x).sum();
+                // With the outlier in the block its step would be 8, and the error up to 4 · Σ|w|.
+                let bound = 0.004 * weights.iter().map(|w| w.abs()).sum::<f32>() + 1e-3;
+                assert!(
+                    (y - expect).abs() <= bound,
+                    "{} {column}: {y} {expect}",
+                    isa.name()
+                );
+            }
+        }
     }
 }

@@ -85,21 +85,51 @@ impl Lanes for Lanes16 {
     }
 
     #[inline(always)]
-    fn largest(self, other: Self) -> f32 {
+    fn largest(self, other: Self) -> (f32, usize) {
         unsafe {
             let magnitude =
                 |x| _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(i32::MAX));
+            let all = [self.0, self.1, other.0, other.1].map(magnitude);
             let most = _mm256_max_epi32(
-                _mm256_max_epi32(magnitude(self.0), magnitude(self.1)),
-                _mm256_max_epi32(magnitude(other.0), magnitude(other.1)),
+                _mm256_max_epi32(all[0], all[1]),
+                _mm256_max_epi32(all[2], all[3]),
             );
-            let most = _mm_max_epi32(
-                _mm256_castsi256_si128(most),
-                _mm256_extracti128_si256(most, 1),
-            );
-            let most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0b01_00_11_10));
-            let most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0b10_11_00_01));
-            f32::from_bits(_mm_cvtsi128_si32(most).cast_unsigned())
+            let most = _mm256_max_epi32(most, _mm256_permute2x128_si256(most, most, 1));
+            let most = _mm256_max_epi32(most, _mm256_shuffle_epi32(most, 0b01_00_11_10));
+            let most = _mm256_max_epi32(most, _mm256_shuffle_epi32(most, 0b10_11_00_01));
+            let is_most = all.map(|x| {
+                let equal = _mm256_cmpeq_epi32(x, most);
+                _mm256_movemask_ps(_mm256_castsi256_ps(equal)).cast_unsigned()
+            });
+            let lanes = is_most[0] | is_most[1] << 8 | is_most[2] << 16 | is_most[3] << 24;
+            (
+                _mm256_cvtss_f32(_mm256_castsi256_ps(most)),
+                lanes.trailing_zeros() as usize,
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn unsigned(words: &[u8; 4 * LANES], from: u32, n: u32) -> Self {
+        unsafe {
+            let (up, down) = (shift(32 - from - n), shift(32 - n));
+            let half = |at: *const u8| {
+                let words = _mm256_sll_epi32(_mm256_loadu_si256(at.cast()), up);
+                _mm256_cvtepi32_ps(_mm256_srl_epi32(words, down))
+            };
+            Self(half(words.as_ptr()), half(words.as_ptr().add(32)))
+        }
+    }
+
+    #[inline(always)]
+    fn signed(words: &[u8; 4 * LANES], from: u32, n: u32) -> Self {
+        unsafe {
+            let (up, down) = (shift(32 - from - n), shift(32 - n));
+            let half = |at: *const u8| {
+                let words = _mm256_sll_epi32(_mm256_loadu_si256(at.cast()), up);
+                _mm256_cvtepi32_ps(_mm256_sra_epi32(words, down))
+            };
+            Self(half(words.as_ptr()), half(words.as_ptr().add(32)))
         }
     }
 
@@ -184,6 +214,12 @@ impl<const T: usize> Rows<T> {
         // SAFETY: the row is at least `column + 4` long.
         _mm256_set1_epi32(unsafe { self.quants[t].add(column).cast::<i32>().read_unaligned() })
     }
+}
+
+/// A number of bits to shift words by.
+#[target_feature(enable = "avx2")]
+fn shift(bits: u32) -> __m128i {
+    _mm_cvtsi32_si128(bits.cast_signed())
 }
 
 /// Asks for a block's bytes some blocks ahead: the machine's own prefetching ends with each page.

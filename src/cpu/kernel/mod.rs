@@ -4,19 +4,23 @@
 //! For row `r` and weight row `w`, over the blocks `b` of 32 columns in order:
 //! `y = fma(dot(b) * scale_r(b), scale_w(b), y)`, then, where the form has a minimum,
 //! `y = fma(sum_r(b), min_w(b), y)`. `dot` is an exact integer; `Q8Half` does the first line twice, for
-//! the two halves of 16 columns. **That order is all there is: it does not depend on how many rows
+//! the two halves of 16 columns. After all blocks, again in order, the block's outlier if it has one:
+//! `y = fma(value * quant_w, scale_w, y)`. **That order is all there is: it does not depend on how many rows
 //! share a call, so neither do the bits.**
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx2;
 #[cfg(target_arch = "aarch64")]
 pub(super) mod neon;
+mod outliers;
 mod scalar;
 
 #[cfg(target_arch = "aarch64")]
 use std::arch::is_aarch64_feature_detected;
 
 use anyhow::{Context as _, Result};
+
+use outliers::add_outliers;
 
 use super::pack::{BLOCK, Form, GROUP};
 use super::shared::Shared;
@@ -31,11 +35,24 @@ pub(super) struct Activations<'a> {
     pub quants: &'a [i8],
     /// `(rows, blocks)`: what a quant is multiplied with.
     pub scales: &'a [f32],
-    /// `(rows, blocks)`: the sum of a block's quants, times its scale.
+    /// `(rows, blocks)`: the sum of the numbers that a block stands for, the outlier among them.
     pub sums: &'a [f32],
+    /// `(rows, blocks)`: the number that a block's quants leave out.
+    pub outliers: &'a [Outlier],
     /// Blocks of a row.
     pub n_blocks: usize,
 }
+
+/// A number that is much larger than all others of its block, or none.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Outlier {
+    /// Its column in the block, or [`NONE`].
+    pub column: u32,
+    pub value: f32,
+}
+
+/// No column.
+pub(super) const NONE: u32 = u32::MAX;
 
 /// The weights of one group, and where the products go.
 pub(super) struct Job<'a> {
@@ -146,6 +163,7 @@ impl Isa {
             // SAFETY: as above.
             Self::I8mm => unsafe { neon::i8mm(job, first, n) },
         }
+        add_outliers(self, job, first, n);
     }
 }
 
@@ -156,6 +174,7 @@ impl Job<'_> {
             quants,
             scales,
             sums,
+            outliers,
             n_blocks,
         } = self.activations;
         let rows = first + n;
@@ -163,6 +182,7 @@ impl Job<'_> {
         assert!(self.weights.len() >= n_blocks * self.form.block_bytes());
         assert!(quants.len() >= rows * n_blocks * BLOCK);
         assert!(scales.len() >= rows * n_blocks && sums.len() >= rows * n_blocks);
+        assert!(outliers.len() >= rows * n_blocks);
         assert!(self.out.start + (rows - 1) * self.out.stride + GROUP <= self.out.values.len());
     }
 }

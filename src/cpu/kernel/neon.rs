@@ -91,12 +91,47 @@ impl Lanes for Lanes16 {
     }
 
     #[inline(always)]
-    fn largest(self, other: Self) -> f32 {
+    fn largest(self, other: Self) -> (f32, usize) {
         unsafe {
             let magnitude = |x| vreinterpretq_u32_f32(vabsq_f32(x));
-            let most: [_; 4] = from_fn(|i| vmaxq_u32(magnitude(self.0[i]), magnitude(other.0[i])));
-            let most = vmaxq_u32(vmaxq_u32(most[0], most[1]), vmaxq_u32(most[2], most[3]));
-            f32::from_bits(vmaxvq_u32(most))
+            let all: [_; 8] =
+                from_fn(|i| magnitude(if i < 4 { self.0[i] } else { other.0[i - 4] }));
+            let pairs: [_; 4] = from_fn(|i| vmaxq_u32(all[i], all[i + 4]));
+            let most = vmaxq_u32(vmaxq_u32(pairs[0], pairs[1]), vmaxq_u32(pairs[2], pairs[3]));
+            let most = vmaxvq_u32(most);
+            // The first lane of those that are equal: all others count as 32.
+            let lane = vld1q_u32([0, 1, 2, 3].as_ptr());
+            let mut first = vdupq_n_u32(32);
+            for i in 0..8 {
+                let lane = vaddq_u32(lane, vdupq_n_u32(4 * i as u32));
+                let is_most = vceqq_u32(all[i], vdupq_n_u32(most));
+                first = vminq_u32(first, vornq_u32(lane, is_most));
+            }
+            (f32::from_bits(most), vminvq_u32(first) as usize)
+        }
+    }
+
+    #[inline(always)]
+    fn unsigned(words: &[u8; 4 * LANES], from: u32, n: u32) -> Self {
+        unsafe {
+            let (up, down) = shifts(from, n);
+            Self(from_fn(|i| {
+                let words = vld1q_u8(words.as_ptr().add(16 * i));
+                let words = vshlq_u32(vreinterpretq_u32_u8(words), up);
+                vcvtq_f32_u32(vshlq_u32(words, down))
+            }))
+        }
+    }
+
+    #[inline(always)]
+    fn signed(words: &[u8; 4 * LANES], from: u32, n: u32) -> Self {
+        unsafe {
+            let (up, down) = shifts(from, n);
+            Self(from_fn(|i| {
+                let words = vld1q_u8(words.as_ptr().add(16 * i));
+                let words = vshlq_s32(vreinterpretq_s32_u8(words), up);
+                vcvtq_f32_s32(vshlq_s32(words, down))
+            }))
         }
     }
 
@@ -109,6 +144,18 @@ impl Lanes for Lanes16 {
             vst1q_s8(to.as_mut_ptr(), bytes);
             i32::from(vaddlvq_s8(bytes))
         }
+    }
+}
+
+/// Shifts that leave bits `from..from + n` of a word alone: up, and then down.
+#[inline(always)]
+fn shifts(from: u32, n: u32) -> (int32x4_t, int32x4_t) {
+    // SAFETY: every aarch64 has NEON.
+    unsafe {
+        (
+            vdupq_n_s32(32 - from.cast_signed() - n.cast_signed()),
+            vdupq_n_s32(n.cast_signed() - 32),
+        )
     }
 }
 
