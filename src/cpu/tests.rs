@@ -94,7 +94,7 @@ fn products(isa: Isa, matrix: &Matrix, columns: usize, n: usize, tile: usize) ->
     // Outliers in all columns of a block, by and by.
     x.iter_mut()
         .step_by(2 * BLOCK + 1)
-        .for_each(|x| *x = 20.0 + *x);
+        .for_each(|x| *x += 20.0);
     let rows = Quantized::new(columns);
     for (row, x) in x.chunks_exact(columns).enumerate() {
         // SAFETY: nobody else has the buffers.
