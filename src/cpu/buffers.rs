@@ -1,7 +1,7 @@
 //! A decoder's cache and working memory, allocated once.
 
 use super::attention;
-use super::kernel::{Activations, Isa, Outlier};
+use super::kernel::{Activations, Isa};
 use super::ops::{LANES, QuantizedBlocks, quantize};
 use super::pack::{BLOCK, GROUP};
 use super::shared::Shared;
@@ -18,7 +18,8 @@ pub(super) struct Quantized {
     pub quants: Shared<i8>,
     pub scales: Shared<f32>,
     pub sums: Shared<f32>,
-    pub outliers: Shared<Outlier>,
+    pub outlier_columns: Shared<u8>,
+    pub outlier_values: Shared<f32>,
     pub columns: usize,
 }
 
@@ -30,7 +31,8 @@ impl Quantized {
             quants: Shared::new(MAX_ROWS * columns),
             scales: Shared::new(MAX_ROWS * blocks),
             sums: Shared::new(MAX_ROWS * blocks),
-            outliers: Shared::new(MAX_ROWS * blocks),
+            outlier_columns: Shared::new(MAX_ROWS * blocks),
+            outlier_values: Shared::new(MAX_ROWS * blocks),
             columns,
         }
     }
@@ -48,7 +50,8 @@ impl Quantized {
                 quants: self.quants.slice(start, x.len()),
                 scales: self.scales.slice(block, blocks),
                 sums: self.sums.slice(block, blocks),
-                outliers: self.outliers.slice(block, blocks),
+                outlier_columns: self.outlier_columns.slice(block, blocks),
+                outlier_values: self.outlier_values.slice(block, blocks),
             };
             quantize(isa, x, out);
         }
@@ -66,7 +69,8 @@ impl Quantized {
                 quants: self.quants.read(0, self.quants.len()),
                 scales: self.scales.read(0, self.scales.len()),
                 sums: self.sums.read(0, self.sums.len()),
-                outliers: self.outliers.read(0, self.outliers.len()),
+                outlier_columns: self.outlier_columns.read(0, self.outlier_columns.len()),
+                outlier_values: self.outlier_values.read(0, self.outlier_values.len()),
                 n_blocks,
             }
         }

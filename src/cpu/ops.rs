@@ -4,8 +4,9 @@
 //! Sums run in [`LANES`] fixed lanes that are added up in one fixed order, and products are fused only
 //! where `mul_add` says so: **the bits are the same on every instruction set.**
 
-use super::kernel::{Isa, NONE, Outlier};
+use super::kernel::{Isa, NONE};
 use super::lanes::Lanes;
+use super::pack::BLOCK;
 
 /// Lanes of a sum.
 pub(super) const LANES: usize = 16;
@@ -21,8 +22,10 @@ pub(super) struct QuantizedBlocks<'a> {
     pub scales: &'a mut [f32],
     /// The sum of the numbers that a block stands for.
     pub sums: &'a mut [f32],
-    /// The number that a block leaves out.
-    pub outliers: &'a mut [Outlier],
+    /// The column of the number that a block leaves out, or [`NONE`].
+    pub outlier_columns: &'a mut [u8],
+    /// That number.
+    pub outlier_values: &'a mut [f32],
 }
 
 /// Compiles each function once for every instruction set and calls the one asked for. `<L>` stands for
@@ -126,29 +129,31 @@ for_each_isa! {
     /// number is left out and kept as it is, where it is more than [`OUTLIER`] times as large as the next:
     /// it would take precision from all others (the observation of Dettmers et al. 2022, arXiv 2208.07339).
     fn quantize<L>(x: &[f32], out: QuantizedBlocks) {
-        let QuantizedBlocks { quants, scales, sums, outliers } = out;
-        let (x, _) = x.as_chunks::<LANES>();
-        let (quants, _) = quants.as_chunks_mut::<LANES>();
-        for ((((x, quants), scale), sum), outlier) in
-            x.chunks_exact(2).zip(quants.chunks_exact_mut(2)).zip(scales).zip(sums).zip(outliers)
-        {
+        let QuantizedBlocks { quants, scales, sums, outlier_columns, outlier_values } = out;
+        let (x, _) = x.as_chunks::<BLOCK>();
+        let (quants, _) = quants.as_chunks_mut::<BLOCK>();
+        for (i, (x, quants)) in x.iter().zip(quants).enumerate() {
+            let (x, _) = x.as_chunks::<LANES>();
             let (mut a, mut b) = (L::load(&x[0]), L::load(&x[1]));
             let (mut most, lane) = a.largest(b);
             let mut rest = [x[0], x[1]];
             rest[lane / LANES][lane % LANES] = 0.0;
             let (rest_a, rest_b) = (L::load(&rest[0]), L::load(&rest[1]));
             let (next, _) = rest_a.largest(rest_b);
-            *outlier = Outlier { column: NONE, value: 0.0 };
+            let (mut column, mut outlier) = (NONE, 0.0);
             if most > OUTLIER * next && most.is_finite() {
-                *outlier = Outlier { column: lane as u32, value: x[lane / LANES][lane % LANES] };
+                (column, outlier) = (lane as u8, x[lane / LANES][lane % LANES]);
                 (a, b, most) = (rest_a, rest_b, next);
             }
+            outlier_columns[i] = column;
+            outlier_values[i] = outlier;
             let inverse = if most >= 127.0 * f32::MIN_POSITIVE { 127.0 / most } else { 0.0 };
             let factor = L::splat(inverse);
+            let (quants, _) = quants.as_chunks_mut::<LANES>();
             let total = a.mul(factor).round(&mut quants[0]) + b.mul(factor).round(&mut quants[1]);
             // A damaged model must not look like a quiet one.
-            *scale = if most.is_finite() { most / 127.0 } else { f32::NAN };
-            *sum = total as f32 * *scale + outlier.value;
+            scales[i] = if most.is_finite() { most / 127.0 } else { f32::NAN };
+            sums[i] = total as f32 * scales[i] + outlier;
         }
     }
 

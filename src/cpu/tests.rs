@@ -8,7 +8,7 @@ use candle_core::quantized::{GgmlDType, QTensor};
 
 use super::attention::{self, HeadCache};
 use super::buffers::Quantized;
-use super::kernel::{Activations, Isa, Job, NONE, Out, Outlier, TILE};
+use super::kernel::{Activations, Isa, Job, NONE, Out, TILE};
 use super::lanes::{self, Lanes};
 use super::ops::{self, LANES, for_each_isa};
 use super::pack::{BLOCK, Form, GROUP, Matrix};
@@ -92,9 +92,7 @@ fn packed_weights_stand_for_what_the_file_says() {
 fn products(isa: Isa, matrix: &Matrix, columns: usize, n: usize, tile: usize) -> Vec<u32> {
     let mut x = numbers(11, n * columns);
     // Outliers in all columns of a block, by and by.
-    x.iter_mut()
-        .step_by(2 * BLOCK + 1)
-        .for_each(|x| *x += 20.0);
+    x.iter_mut().step_by(2 * BLOCK + 1).for_each(|x| *x += 20.0);
     let rows = Quantized::new(columns);
     for (row, x) in x.chunks_exact(columns).enumerate() {
         // SAFETY: nobody else has the buffers.
@@ -167,10 +165,8 @@ fn extreme_quants_do_not_overflow() {
             quants: &quants,
             scales: &[1.0],
             sums: &[-127.0 * 32.0],
-            outliers: &[Outlier {
-                column: NONE,
-                value: 0.0,
-            }],
+            outlier_columns: &[NONE],
+            outlier_values: &[0.0],
             n_blocks: 1,
         };
         let mut weights = [0.0; BLOCK];

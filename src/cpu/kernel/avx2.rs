@@ -87,21 +87,22 @@ impl Lanes for Lanes16 {
     #[inline(always)]
     fn largest(self, other: Self) -> (f32, usize) {
         unsafe {
-            let magnitude =
-                |x| _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(i32::MAX));
-            let all = [self.0, self.1, other.0, other.1].map(magnitude);
-            let most = _mm256_max_epi32(
-                _mm256_max_epi32(all[0], all[1]),
-                _mm256_max_epi32(all[2], all[3]),
-            );
+            let sign = _mm256_set1_epi32(i32::MAX);
+            let a = _mm256_and_si256(_mm256_castps_si256(self.0), sign);
+            let b = _mm256_and_si256(_mm256_castps_si256(self.1), sign);
+            let c = _mm256_and_si256(_mm256_castps_si256(other.0), sign);
+            let d = _mm256_and_si256(_mm256_castps_si256(other.1), sign);
+            let most = _mm256_max_epi32(_mm256_max_epi32(a, b), _mm256_max_epi32(c, d));
             let most = _mm256_max_epi32(most, _mm256_permute2x128_si256(most, most, 1));
             let most = _mm256_max_epi32(most, _mm256_shuffle_epi32(most, 0b01_00_11_10));
             let most = _mm256_max_epi32(most, _mm256_shuffle_epi32(most, 0b10_11_00_01));
-            let is_most = all.map(|x| {
-                let equal = _mm256_cmpeq_epi32(x, most);
-                _mm256_movemask_ps(_mm256_castsi256_ps(equal)).cast_unsigned()
-            });
-            let lanes = is_most[0] | is_most[1] << 8 | is_most[2] << 16 | is_most[3] << 24;
+            // A byte of ones in the order of lanes for each that is the largest.
+            let halves = _mm256_packs_epi16(
+                _mm256_packs_epi32(_mm256_cmpeq_epi32(a, most), _mm256_cmpeq_epi32(b, most)),
+                _mm256_packs_epi32(_mm256_cmpeq_epi32(c, most), _mm256_cmpeq_epi32(d, most)),
+            );
+            let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+            let lanes = _mm256_movemask_epi8(_mm256_permutevar8x32_epi32(halves, order));
             (
                 _mm256_cvtss_f32(_mm256_castsi256_ps(most)),
                 lanes.trailing_zeros() as usize,
@@ -113,11 +114,12 @@ impl Lanes for Lanes16 {
     fn unsigned(words: &[u8; 4 * LANES], from: u32, n: u32) -> Self {
         unsafe {
             let (up, down) = (shift(32 - from - n), shift(32 - n));
-            let half = |at: *const u8| {
-                let words = _mm256_sll_epi32(_mm256_loadu_si256(at.cast()), up);
-                _mm256_cvtepi32_ps(_mm256_srl_epi32(words, down))
-            };
-            Self(half(words.as_ptr()), half(words.as_ptr().add(32)))
+            let a = _mm256_sll_epi32(_mm256_loadu_si256(words.as_ptr().cast()), up);
+            let b = _mm256_sll_epi32(_mm256_loadu_si256(words.as_ptr().add(32).cast()), up);
+            Self(
+                _mm256_cvtepi32_ps(_mm256_srl_epi32(a, down)),
+                _mm256_cvtepi32_ps(_mm256_srl_epi32(b, down)),
+            )
         }
     }
 
@@ -125,11 +127,12 @@ impl Lanes for Lanes16 {
     fn signed(words: &[u8; 4 * LANES], from: u32, n: u32) -> Self {
         unsafe {
             let (up, down) = (shift(32 - from - n), shift(32 - n));
-            let half = |at: *const u8| {
-                let words = _mm256_sll_epi32(_mm256_loadu_si256(at.cast()), up);
-                _mm256_cvtepi32_ps(_mm256_sra_epi32(words, down))
-            };
-            Self(half(words.as_ptr()), half(words.as_ptr().add(32)))
+            let a = _mm256_sll_epi32(_mm256_loadu_si256(words.as_ptr().cast()), up);
+            let b = _mm256_sll_epi32(_mm256_loadu_si256(words.as_ptr().add(32).cast()), up);
+            Self(
+                _mm256_cvtepi32_ps(_mm256_sra_epi32(a, down)),
+                _mm256_cvtepi32_ps(_mm256_sra_epi32(b, down)),
+            )
         }
     }
 

@@ -37,22 +37,16 @@ pub(super) struct Activations<'a> {
     pub scales: &'a [f32],
     /// `(rows, blocks)`: the sum of the numbers that a block stands for, the outlier among them.
     pub sums: &'a [f32],
-    /// `(rows, blocks)`: the number that a block's quants leave out.
-    pub outliers: &'a [Outlier],
+    /// `(rows, blocks)`: the column of the number that a block's quants leave out, or [`NONE`].
+    pub outlier_columns: &'a [u8],
+    /// `(rows, blocks)`: that number.
+    pub outlier_values: &'a [f32],
     /// Blocks of a row.
     pub n_blocks: usize,
 }
 
-/// A number that is much larger than all others of its block, or none.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Outlier {
-    /// Its column in the block, or [`NONE`].
-    pub column: u32,
-    pub value: f32,
-}
-
 /// No column.
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NONE: u8 = u8::MAX;
 
 /// The weights of one group, and where the products go.
 pub(super) struct Job<'a> {
@@ -174,7 +168,8 @@ impl Job<'_> {
             quants,
             scales,
             sums,
-            outliers,
+            outlier_columns,
+            outlier_values,
             n_blocks,
         } = self.activations;
         let rows = first + n;
@@ -182,7 +177,8 @@ impl Job<'_> {
         assert!(self.weights.len() >= n_blocks * self.form.block_bytes());
         assert!(quants.len() >= rows * n_blocks * BLOCK);
         assert!(scales.len() >= rows * n_blocks && sums.len() >= rows * n_blocks);
-        assert!(outliers.len() >= rows * n_blocks);
+        assert!(outlier_columns.len() >= rows * n_blocks);
+        assert!(outlier_values.len() >= rows * n_blocks);
         assert!(self.out.start + (rows - 1) * self.out.stride + GROUP <= self.out.values.len());
     }
 }

@@ -1,6 +1,6 @@
 //! The numbers that quantised blocks leave out, times their column of weights.
 
-use super::{Isa, Job, NONE, Outlier};
+use super::{Activations, Isa, Job, NONE};
 use crate::cpu::lanes::Lanes;
 use crate::cpu::ops::{LANES, for_each_isa};
 use crate::cpu::pack::{BLOCK, Form, GROUP, STEP};
@@ -8,17 +8,29 @@ use crate::cpu::pack::{BLOCK, Form, GROUP, STEP};
 for_each_isa! {
     /// Adds to the products of rows `first..first + n` what their outliers give, block after block.
     fn add_outliers<L>(job: &Job, first: usize, n: usize) {
-        let n_blocks = job.activations.n_blocks;
+        let Activations { outlier_columns, outlier_values, n_blocks, .. } = job.activations;
+        let block_bytes = job.form.block_bytes();
         for row in first..first + n {
             // SAFETY: this call's kernel wrote these products, and nobody else touches them.
-            let y = unsafe { job.out.values.slice(job.out.start + row * job.out.stride, GROUP) };
-            let (y, _) = y.as_chunks_mut::<LANES>();
-            let outliers = &job.activations.outliers[row * n_blocks..][..n_blocks];
-            for (outlier, block) in outliers.iter().zip(job.weights.chunks_exact(job.form.block_bytes())) {
-                if outlier.column != NONE {
-                    add::<L>(job.form, block, *outlier, &mut y[0]);
+            let products = unsafe { job.out.values.slice(job.out.start + row * job.out.stride, GROUP) };
+            let products = &mut products.as_chunks_mut::<LANES>().0[0];
+            let columns = &outlier_columns[row * n_blocks..][..n_blocks];
+            let values = &outlier_values[row * n_blocks..][..n_blocks];
+            let mut y = L::load(products);
+            for (i, columns) in columns.chunks(8).enumerate() {
+                // Eight at a time, of which most have none.
+                let mut eight = [NONE; 8];
+                eight[..columns.len()].copy_from_slice(columns);
+                let mut left = !u64::from_le_bytes(eight);
+                while left != 0 {
+                    let at = left.trailing_zeros() / 8;
+                    left &= !(0xFF << (8 * at));
+                    let (b, column) = (i * 8 + at as usize, eight[at as usize]);
+                    let block = &job.weights[b * block_bytes..][..block_bytes];
+                    y = add::<L>(job.form, block, column, values[b], y);
                 }
             }
+            y.store(products);
         }
     }
 }
@@ -29,9 +41,8 @@ for_each_isa! {
     reason = "it must be compiled for its caller's instruction set"
 )]
 #[inline(always)]
-fn add<L: Lanes>(form: Form, block: &[u8], outlier: Outlier, y: &mut [f32; LANES]) {
-    let column = outlier.column as usize % BLOCK;
-    let (step, lane) = (column / 4, column as u32 % 4);
+fn add<L: Lanes>(form: Form, block: &[u8], column: u8, value: f32, y: L) -> L {
+    let (step, lane) = (usize::from(column) / 4, u32::from(column) % 4);
     let (quants, scales) = block.split_at(form.quant_bytes());
     let words = |step: usize| -> &[u8; STEP] {
         quants[step * STEP..]
@@ -45,14 +56,10 @@ fn add<L: Lanes>(form: Form, block: &[u8], outlier: Outlier, y: &mut [f32; LANES
     };
     let (scales, _) = scales.as_chunks::<{ 2 * LANES }>();
     let scale = match form {
-        Form::Q8Half if column >= BLOCK / 2 => &scales[1],
+        Form::Q8Half if usize::from(column) >= BLOCK / 2 => &scales[1],
         Form::Q4 | Form::Q8 | Form::Q8Min | Form::Q8Half => &scales[0],
     };
     let scale = scale.as_chunks::<2>().0;
     let scale: [u16; LANES] = std::array::from_fn(|i| u16::from_le_bytes(scale[i]));
-    let value = L::splat(outlier.value);
-    value
-        .mul(quants)
-        .mul_add(L::widen(&scale), L::load(y))
-        .store(y);
+    L::splat(value).mul(quants).mul_add(L::widen(&scale), y)
 }
