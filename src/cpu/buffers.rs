@@ -1,7 +1,7 @@
 //! A decoder's cache and working memory, allocated once.
 
 use super::attention;
-use super::kernel::{Activations, Isa};
+use super::kernel::{Activations, Isa, NONE, marks_of_row};
 use super::ops::{LANES, QuantizedBlocks, quantize};
 use super::pack::{BLOCK, GROUP};
 use super::shared::Shared;
@@ -31,7 +31,7 @@ impl Quantized {
             quants: Shared::new(MAX_ROWS * columns),
             scales: Shared::new(MAX_ROWS * blocks),
             sums: Shared::new(MAX_ROWS * blocks),
-            outlier_columns: Shared::new(MAX_ROWS * blocks),
+            outlier_columns: Shared::filled(NONE, MAX_ROWS * marks_of_row(blocks)),
             outlier_values: Shared::new(MAX_ROWS * blocks),
             columns,
         }
@@ -44,13 +44,14 @@ impl Quantized {
     pub unsafe fn put(&self, isa: Isa, row: usize, column: usize, x: &[f32]) {
         let start = row * self.columns + column;
         let (block, blocks) = (start / BLOCK, x.len() / BLOCK);
+        let mark = row * marks_of_row(self.columns / BLOCK) + column / BLOCK;
         // SAFETY: passed on.
         unsafe {
             let out = QuantizedBlocks {
                 quants: self.quants.slice(start, x.len()),
                 scales: self.scales.slice(block, blocks),
                 sums: self.sums.slice(block, blocks),
-                outlier_columns: self.outlier_columns.slice(block, blocks),
+                outlier_columns: self.outlier_columns.slice(mark, blocks),
                 outlier_values: self.outlier_values.slice(block, blocks),
             };
             quantize(isa, x, out);

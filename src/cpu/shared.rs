@@ -13,7 +13,12 @@ unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 impl<T: Copy + Default> Shared<T> {
     /// `len` default values.
     pub fn new(len: usize) -> Self {
-        let values = Box::into_raw(vec![T::default(); len].into_boxed_slice());
+        Self::filled(T::default(), len)
+    }
+
+    /// `len` times `value`.
+    pub fn filled(value: T, len: usize) -> Self {
+        let values = Box::into_raw(vec![value; len].into_boxed_slice());
         // SAFETY: `UnsafeCell<T>` has the layout of `T`, and the box is not used otherwise.
         Self(unsafe { Box::from_raw(values as *mut [UnsafeCell<T>]) })
     }

@@ -165,7 +165,7 @@ fn extreme_quants_do_not_overflow() {
             quants: &quants,
             scales: &[1.0],
             sums: &[-127.0 * 32.0],
-            outlier_columns: &[NONE],
+            outlier_columns: &[NONE; 8],
             outlier_values: &[0.0],
             n_blocks: 1,
         };

@@ -37,7 +37,8 @@ pub(super) struct Activations<'a> {
     pub scales: &'a [f32],
     /// `(rows, blocks)`: the sum of the numbers that a block stands for, the outlier among them.
     pub sums: &'a [f32],
-    /// `(rows, blocks)`: the column of the number that a block's quants leave out, or [`NONE`].
+    /// `(rows, marks_of_row(blocks))`: the column of the number that a block's quants leave out, or
+    /// [`NONE`].
     pub outlier_columns: &'a [u8],
     /// `(rows, blocks)`: that number.
     pub outlier_values: &'a [f32],
@@ -47,6 +48,11 @@ pub(super) struct Activations<'a> {
 
 /// No column.
 pub(super) const NONE: u8 = u8::MAX;
+
+/// Outliers' columns are looked at eight at a time: a row of them is filled up with [`NONE`].
+pub(super) fn marks_of_row(n_blocks: usize) -> usize {
+    n_blocks.next_multiple_of(8)
+}
 
 /// The weights of one group, and where the products go.
 pub(super) struct Job<'a> {
@@ -177,7 +183,7 @@ impl Job<'_> {
         assert!(self.weights.len() >= n_blocks * self.form.block_bytes());
         assert!(quants.len() >= rows * n_blocks * BLOCK);
         assert!(scales.len() >= rows * n_blocks && sums.len() >= rows * n_blocks);
-        assert!(outlier_columns.len() >= rows * n_blocks);
+        assert!(outlier_columns.len() >= rows * marks_of_row(n_blocks));
         assert!(outlier_values.len() >= rows * n_blocks);
         assert!(self.out.start + (rows - 1) * self.out.stride + GROUP <= self.out.values.len());
     }

@@ -1,6 +1,6 @@
 //! The numbers that quantised blocks leave out, times their column of weights.
 
-use super::{Activations, Isa, Job, NONE};
+use super::{Activations, Isa, Job, marks_of_row};
 use crate::cpu::lanes::Lanes;
 use crate::cpu::ops::{LANES, for_each_isa};
 use crate::cpu::pack::{BLOCK, Form, GROUP, STEP};
@@ -14,20 +14,19 @@ for_each_isa! {
             // SAFETY: this call's kernel wrote these products, and nobody else touches them.
             let products = unsafe { job.out.values.slice(job.out.start + row * job.out.stride, GROUP) };
             let products = &mut products.as_chunks_mut::<LANES>().0[0];
-            let columns = &outlier_columns[row * n_blocks..][..n_blocks];
+            let stride = marks_of_row(n_blocks);
+            let (columns, _) = outlier_columns[row * stride..][..stride].as_chunks::<8>();
             let values = &outlier_values[row * n_blocks..][..n_blocks];
             let mut y = L::load(products);
-            for (i, columns) in columns.chunks(8).enumerate() {
+            for (i, columns) in columns.iter().enumerate() {
                 // Eight at a time, of which most have none.
-                let mut eight = [NONE; 8];
-                eight[..columns.len()].copy_from_slice(columns);
-                let mut left = !u64::from_le_bytes(eight);
+                let mut left = !u64::from_le_bytes(*columns);
                 while left != 0 {
-                    let at = left.trailing_zeros() / 8;
+                    let at = left.trailing_zeros() as usize / 8;
                     left &= !(0xFF << (8 * at));
-                    let (b, column) = (i * 8 + at as usize, eight[at as usize]);
+                    let b = i * 8 + at;
                     let block = &job.weights[b * block_bytes..][..block_bytes];
-                    y = add::<L>(job.form, block, column, values[b], y);
+                    y = add::<L>(job.form, block, columns[at], values[b], y);
                 }
             }
             y.store(products);
