@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Proves at length that drafting does not change the text: runs the full_ tests, which compare every strategy
 # and draft length with plain decoding on the default pair, token by token: about 17,700 tokens. CI runs a short
-# version (scripts/test.sh). It also reports how soon a stop is obeyed. The target is found, or fetched, as scripts/test.sh does it.
+# version (scripts/test.sh). It also reports how soon a stop is obeyed. The target is found, or fetched, as
+# scripts/test.sh does it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
