@@ -15,6 +15,7 @@ mod matmul;
 mod ops;
 pub(crate) mod pack;
 mod pool;
+mod product;
 mod shared;
 mod unpack;
 pub(crate) mod weights;
@@ -24,6 +25,7 @@ mod tests;
 
 pub use bandwidth::read_bandwidth;
 pub use kernel::Isa;
+pub use product::Product;
 
 use std::sync::{Arc, Mutex};
 
