@@ -19,7 +19,12 @@ fn main() {
 }
 
 fn cases() -> impl Iterator<Item = Case> {
-    let here = || Isa::ALL.iter().copied().filter(|isa| isa.is_here() && *isa != Isa::Scalar);
+    let here = || {
+        Isa::ALL
+            .iter()
+            .copied()
+            .filter(|isa| isa.is_here() && *isa != Isa::Scalar)
+    };
     here().flat_map(|isa| [1, 2, 4, 8, 16].map(|n| Case { isa, n }))
 }
 
@@ -42,7 +47,13 @@ fn multiply(bencher: Bencher, case: &Case, dtype: GgmlDType) {
     let mut product = Product::new(dtype, bytes, ROWS, COLUMNS).expect("the engine has the type");
     // About as many outliers as activations have: a fifth of the blocks.
     let x: Vec<f32> = (0..case.n * COLUMNS)
-        .map(|i| if i % 157 == 0 { 5.0 } else { (i as f32 * 0.7).sin() })
+        .map(|i| {
+            if i % 157 == 0 {
+                5.0
+            } else {
+                (i as f32 * 0.7).sin()
+            }
+        })
         .collect();
     bencher
         .counter(ItemsCount::new(case.n * ROWS * COLUMNS))

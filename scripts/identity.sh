@@ -10,4 +10,4 @@ if [[ -z ${SPECK_TEST_TARGET:-} ]]; then
   SPECK_TEST_TARGET=$(cargo run --quiet --locked --release -- models pull smollm2-135m)
 fi
 export SPECK_TEST_TARGET
-cargo test --locked --release --test pair_decoding --test pair_stop -- --ignored full_ --nocapture
+cargo test --locked --release --test pair_decoding --test pair_stop --test pair_fidelity -- --ignored full_ --nocapture
