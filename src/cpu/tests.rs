@@ -1,6 +1,8 @@
 //! Every instruction set against the scalar specification, and packing against candle's reading of the
 //! same blocks.
 
+mod order;
+
 use candle_core::Device;
 use candle_core::Tensor;
 use candle_core::quantized::ggml_file::qtensor_from_ggml;

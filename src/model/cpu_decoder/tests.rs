@@ -2,11 +2,13 @@
 //! with the candle decoder.
 
 use candle_core::Device;
+use candle_core::quantized::GgmlDType;
 
 use super::*;
 use crate::cpu::Isa;
 use crate::model::candle_decoder::CandleDecoder;
 use crate::model::gguf_writer::{TinyModel, Weights as Stored, tiny_model, tiny_model_writer};
+use crate::model::hyperparameters::Architecture;
 
 const CONTEXT: usize = 128;
 
@@ -109,6 +111,90 @@ fn rows_have_the_same_bits_however_many_share_the_pass() {
             }
         }
     }
+}
+
+/// Every format that files store weights in, any number of rows up to 32, 1 to 4 threads.
+#[test]
+fn every_format_gives_a_row_the_same_bits() {
+    let (cancel, prompt, rest) = (Cancel::new(), text(21), text(32));
+    let dtypes = [
+        GgmlDType::Q4_0,
+        GgmlDType::Q4_1,
+        GgmlDType::Q5_0,
+        GgmlDType::Q5_1,
+        GgmlDType::Q8_0,
+        GgmlDType::Q4K,
+        GgmlDType::Q5K,
+        GgmlDType::Q6K,
+    ];
+    for dtype in dtypes {
+        let (hyper, file) = one_layer(dtype);
+        let model = |isa, n_threads| {
+            let (cancel, mut progress) = (Cancel::new(), |_| {});
+            let tensors = Tensors::new(&file, &cancel, &mut progress);
+            let cores = Cores::new(isa, n_threads).unwrap();
+            CpuDecoder::load("tiny", &hyper, tensors, CONTEXT, &cores).unwrap()
+        };
+        let mut scalar = model(Isa::Scalar, 1);
+        scalar.prefill(&prompt, &cancel, &mut |_| {}).unwrap();
+        let single: Vec<_> = rest
+            .iter()
+            .flat_map(|&token| bits(&scalar.forward(&[token], &cancel).unwrap()))
+            .collect();
+        let isas = Isa::ALL
+            .iter()
+            .filter(|isa| isa.is_here() && **isa != Isa::Scalar);
+        for (&isa, n_threads) in isas.flat_map(|isa| (1..=4).map(move |n| (isa, n))) {
+            let mut model = model(isa, n_threads);
+            model.prefill(&prompt, &cancel, &mut |_| {}).unwrap();
+            for n in 1..=rest.len() {
+                model.truncate(prompt.len());
+                let got = bits(&model.forward(&rest[..n], &cancel).unwrap());
+                assert!(
+                    got == single[..n],
+                    "{dtype:?}, {}, {n_threads} threads, {n} rows",
+                    isa.name()
+                );
+            }
+        }
+    }
+}
+
+/// A model of one layer with weights of one type, biases, and grouped heads.
+fn one_layer(dtype: GgmlDType) -> (Hyperparameters, GgufFile) {
+    let (width, kv) = (256, 128);
+    let hyper = Hyperparameters {
+        architecture: Architecture::Qwen2,
+        n_layers: 1,
+        hidden: width,
+        feed_forward: width,
+        n_heads: 4,
+        n_kv_heads: 2,
+        head_dim: 64,
+        rope_base: 1e4,
+        rms_epsilon: 1e-6,
+        trained_context: CONTEXT,
+        vocab: 64,
+    };
+    let matrix = |name: &str, rows| (name.to_owned(), vec![rows, width], dtype);
+    let vector = |name: &str, len| (name.to_owned(), vec![len], GgmlDType::F32);
+    let tensors = vec![
+        matrix("token_embd.weight", 64),
+        vector("output_norm.weight", width),
+        vector("blk.0.attn_norm.weight", width),
+        matrix("blk.0.attn_q.weight", width),
+        matrix("blk.0.attn_k.weight", kv),
+        matrix("blk.0.attn_v.weight", kv),
+        vector("blk.0.attn_q.bias", width),
+        vector("blk.0.attn_k.bias", kv),
+        vector("blk.0.attn_v.bias", kv),
+        matrix("blk.0.attn_output.weight", width),
+        vector("blk.0.ffn_norm.weight", width),
+        matrix("blk.0.ffn_gate.weight", width),
+        matrix("blk.0.ffn_up.weight", width),
+        matrix("blk.0.ffn_down.weight", width),
+    ];
+    (hyper, GgufFile::random("tiny", tensors).unwrap())
 }
 
 /// A prefill is the same passes without logits: what is in the cache does not depend on its chunks.

@@ -93,7 +93,8 @@ fn fill(dtype: GgmlDType, bytes: &mut [u8], state: &mut u64) -> Result<()> {
         GgmlDType::Q4_0 | GgmlDType::Q5_0 => vec![(0, scale(1.0))],
         GgmlDType::Q8_0 => vec![(0, scale(1.0 / 8.0))],
         GgmlDType::Q4_1 => vec![(0, scale(1.0)), (2, scale(-7.5))],
-        GgmlDType::Q4K => vec![(0, scale(1.0 / 32.0)), (2, scale(7.5 / 32.0))],
+        GgmlDType::Q5_1 => vec![(0, scale(0.5)), (2, scale(-7.75))],
+        GgmlDType::Q4K | GgmlDType::Q5K => vec![(0, scale(1.0 / 32.0)), (2, scale(7.5 / 32.0))],
         GgmlDType::Q6K => vec![(208, scale(1.0 / 128.0))],
         other => bail!("random weights of type {other:?}"),
     };
