@@ -13,6 +13,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::{Config, Device, MAX_CONTEXT, MAX_DRAFT_LENGTH, MAX_MAX_TOKENS};
+use crate::model::shape;
 use crate::strategy;
 
 const EXIT_CODES: &str = "\
@@ -34,8 +35,6 @@ Exit codes: 0 done; 1 failed; 2 wrong command line or settings; 130 interrupted 
             129 the terminal went away (SIGHUP); 131, 143 asked to end (SIGQUIT, SIGTERM).";
 
 const MEASURE_EXAMPLES: &str = "\
-Shapes: smollm2-135m, qwen2.5-1.5b, qwen2.5-7b, qwen3-4b, each with its draft model's.
-
 Examples:
   speck measure                        the default pair, or the configured one
   speck measure --shape qwen2.5-7b     what speculation would be worth, before fetching 5 GB
@@ -149,8 +148,8 @@ pub struct MeasureArgs {
     /// The model that drafts: a model, `auto` or `none` [key: model.draft]
     #[arg(long, value_name = "REF")]
     pub draft: Option<String>,
-    /// Measure random weights of this shape instead, with nothing to download
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["target", "draft", "offline"])]
+    /// Measure random weights of this shape, and of its draft's, instead: nothing is downloaded
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(shape::names()), conflicts_with_all = ["target", "draft", "offline"])]
     pub shape: Option<String>,
     /// Where models run [key: model.device]
     #[arg(long, value_name = "DEVICE")]

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use anyhow::anyhow;
+
 use crate::cancel::Cancel;
 use crate::model::{Model, PassError, Token, argmax};
 
@@ -25,34 +27,32 @@ pub const ROWS: [usize; 17] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 /// Draft lengths whose worth is told; each needs the cost of one row more.
 pub const DRAFT_LENGTHS: [usize; 6] = [1, 2, 3, 4, 6, 8];
 
-/// What a model costs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Costs {
-    /// Median milliseconds of a pass, by rows.
-    pub pass_ms: BTreeMap<usize, f64>,
-    /// Median tokens of prompt read in a second.
-    pub prefill_tok_s: f64,
+/// Times the reading of a prompt: the median of up to three, in tokens a second. An error where the
+/// model's context is too short.
+pub fn prefill_speed(model: &mut dyn Model, cancel: &Cancel) -> Result<f64, PassError> {
+    let prompt = tokens(model, PROMPT)?;
+    let started = Instant::now();
+    let mut ms = Vec::new();
+    while ms.is_empty() || (ms.len() < 3 && started.elapsed() < BUDGET / 4) {
+        model.truncate(0);
+        ms.push(timed(|| model.prefill(&prompt, cancel, &mut |_| {}))?);
+    }
+    Ok(PROMPT as f64 * 1000.0 / median(ms))
 }
 
-/// Times passes over each number of `rows`. `progress` is told rounds done, of how many.
-pub fn costs(
+/// Times passes over each number of `rows`: median milliseconds. `progress` is told rounds done, of how
+/// many. An error where the model's context is too short.
+pub fn pass_costs(
     model: &mut dyn Model,
     rows: &[usize],
     cancel: &Cancel,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<Costs, PassError> {
-    let total = ROUNDS + 1;
-    progress(0, total);
-    let prompt = tokens(model, PROMPT);
-    let started = Instant::now();
-    let mut prefill_ms = Vec::new();
-    while prefill_ms.is_empty() || (prefill_ms.len() < 3 && started.elapsed() < BUDGET / 4) {
-        model.truncate(0);
-        prefill_ms.push(timed(|| model.prefill(&prompt, cancel, &mut |_| {}))?);
-    }
-    progress(1, total);
-
-    model.truncate(PREFIX);
+) -> Result<BTreeMap<usize, f64>, PassError> {
+    progress(0, ROUNDS);
+    let most = rows.iter().copied().max().unwrap_or(0);
+    let text = tokens(model, PREFIX + most)?;
+    model.truncate(0);
+    model.prefill(&text[..PREFIX], cancel, &mut |_| {})?;
     let mut pass_ms: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     let started = Instant::now();
     for round in 0..ROUNDS {
@@ -61,7 +61,7 @@ pub fn costs(
         }
         for &n in rows {
             let ms = timed(|| {
-                let logits = model.forward(&prompt[PREFIX..PREFIX + n], cancel)?;
+                let logits = model.forward(&text[PREFIX..PREFIX + n], cancel)?;
                 for row in 0..n {
                     std::hint::black_box(argmax(logits.row(row)));
                 }
@@ -70,23 +70,20 @@ pub fn costs(
             model.truncate(PREFIX);
             pass_ms.entry(n).or_default().push(ms);
         }
-        progress(round + 2, total);
+        progress(round + 1, ROUNDS);
     }
-    progress(total, total);
-    Ok(Costs {
-        pass_ms: pass_ms.into_iter().map(|(n, ms)| (n, median(ms))).collect(),
-        prefill_tok_s: PROMPT as f64 * 1000.0 / median(prefill_ms),
-    })
+    progress(ROUNDS, ROUNDS);
+    Ok(pass_ms.into_iter().map(|(n, ms)| (n, median(ms))).collect())
 }
 
 /// The share of drafted tokens that must be accepted, each on its own, for drafting `length` tokens to
-/// be as fast as not drafting; `None` where even all is not enough.
+/// be as fast as not drafting; `None` where even all is not enough. `costs` are milliseconds of passes by
+/// rows, and hold 1 and `length + 1`.
 ///
 /// A round costs `length` steps of `step_ms` and a pass over `length + 1` rows, and emits
 /// 1 + a + a² + … tokens (Leviathan et al. 2023, arXiv 2211.17192).
 pub fn break_even(costs: &BTreeMap<usize, f64>, step_ms: f64, length: usize) -> Option<f64> {
-    let round = length as f64 * step_ms + costs.get(&(length + 1))?;
-    let needed = round / costs.get(&1)?;
+    let needed = (length as f64 * step_ms + costs[&(length + 1)]) / costs[&1];
     let emitted = |a: f64| (0..=length).map(|i| a.powi(i as i32)).sum::<f64>();
     if needed > emitted(1.0) {
         return None;
@@ -103,11 +100,18 @@ pub fn break_even(costs: &BTreeMap<usize, f64>, step_ms: f64, length: usize) -> 
     Some(high)
 }
 
-/// Some tokens that the model knows, all different for a while.
-fn tokens(model: &dyn Model, n: usize) -> Vec<Token> {
-    (0..n)
+/// Some tokens that the model knows, all different for a while; an error where they do not fit.
+fn tokens(model: &dyn Model, n: usize) -> Result<Vec<Token>, PassError> {
+    if n > model.capacity() {
+        let capacity = model.capacity();
+        return Err(anyhow!(
+            "measuring needs a context of {n} tokens, and this model has {capacity}"
+        )
+        .into());
+    }
+    Ok((0..n)
         .map(|i| ((i * 7919 + 17) % model.n_logits()) as Token)
-        .collect()
+        .collect())
 }
 
 fn timed(work: impl FnOnce() -> Result<(), PassError>) -> Result<f64, PassError> {
@@ -146,7 +150,6 @@ mod tests {
         // Two drafted tokens: 1 + a + a² = 1.75.
         let costs = BTreeMap::from([(1, 4.0), (3, 5.0)]);
         assert!((break_even(&costs, 1.0, 2).unwrap() - 0.5).abs() < 1e-5);
-        assert_eq!(break_even(&costs, 1.0, 3), None, "not measured");
     }
 
     #[test]
@@ -155,16 +158,34 @@ mod tests {
         let mut model =
             ScriptedModel::new("scripted", 8, CONTEXT, |_| Step::Write(1)).with_pass_time(pass);
         let mut seen = Vec::new();
-        let costs = costs(&mut model, &[1, 4], &Cancel::new(), &mut |done, total| {
+        let costs = pass_costs(&mut model, &[1, 4], &Cancel::new(), &mut |done, total| {
             seen.push((done, total));
         })
         .unwrap();
-        assert_eq!(costs.pass_ms.keys().copied().collect::<Vec<_>>(), [1, 4]);
-        assert!(costs.pass_ms.values().all(|&ms| ms >= 2.0), "{costs:?}");
-        assert!(costs.prefill_tok_s > 0.0 && costs.prefill_tok_s <= 512.0 / 8.0 / 0.002);
+        assert_eq!(costs.keys().copied().collect::<Vec<_>>(), [1, 4]);
+        assert!(costs.values().all(|&ms| ms >= 2.0), "{costs:?}");
         assert_eq!(model.len(), PREFIX);
-        assert_eq!(seen.first(), Some(&(0, ROUNDS + 1)));
-        assert_eq!(seen.last(), Some(&(ROUNDS + 1, ROUNDS + 1)));
+        assert_eq!(seen.first(), Some(&(0, ROUNDS)));
+        assert_eq!(seen.last(), Some(&(ROUNDS, ROUNDS)));
+        // Eight chunks of a prompt take as long as eight passes at least.
+        let speed = prefill_speed(&mut model, &Cancel::new()).unwrap();
+        assert!(speed > 0.0 && speed <= 512.0 / 8.0 / 0.002, "{speed}");
+    }
+
+    #[test]
+    fn every_draft_length_has_its_cost() {
+        assert!(DRAFT_LENGTHS.iter().all(|k| ROWS.contains(&(k + 1))));
+    }
+
+    #[test]
+    fn a_context_that_is_too_short_is_an_error_that_says_so() {
+        let mut model = ScriptedModel::new("scripted", 8, 150, |_| Step::Write(1));
+        let error = pass_costs(&mut model, &ROWS, &Cancel::new(), &mut |_, _| {}).unwrap_err();
+        assert!(
+            error.to_string().contains("a context of 160 tokens"),
+            "{error}"
+        );
+        assert!(prefill_speed(&mut model, &Cancel::new()).is_err());
     }
 
     #[test]
@@ -172,7 +193,7 @@ mod tests {
         let mut model = ScriptedModel::new("scripted", 8, CONTEXT, |_| Step::Write(1));
         let cancel = Cancel::new();
         cancel.cancel();
-        let result = costs(&mut model, &[1], &cancel, &mut |_, _| {});
+        let result = pass_costs(&mut model, &[1], &cancel, &mut |_, _| {});
         assert!(matches!(result, Err(PassError::Cancelled(_))));
     }
 }

@@ -47,7 +47,7 @@ fn until<T>(engine: &mut Handle, mut found: impl FnMut(Event) -> Option<T>) -> T
 
 #[test]
 #[ignore = "long: scripts/identity.sh"]
-fn full_stops_are_obeyed_at_once() {
+fn full_stops_are_timed() {
     let mut engine = engine();
     until(&mut engine, |event| {
         matches!(event, Event::Ready(_)).then_some(())

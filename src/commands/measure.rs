@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate};
 
-use super::{UsageError, settings};
+use super::settings;
 use crate::cancel::Cancel;
 use crate::clean::clean;
 use crate::cli::MeasureArgs;
 use crate::cpu::{Isa, read_bandwidth};
 use crate::engine::protocol::Event;
-use crate::measure::{self, Costs, DRAFT_LENGTHS, ROWS, break_even, costs};
+use crate::measure::{self, DRAFT_LENGTHS, ROWS, break_even, pass_costs, prefill_speed};
 use crate::model::load::{self, LoadSettings, Pair, load, load_shape};
-use crate::model::shape;
+use crate::model::{Model, PassError, shape};
 use crate::terminal::progress::Progress;
 use crate::terminal::{Exit, cancel_on_interrupt, stdout};
 
@@ -26,7 +26,8 @@ struct Report {
     threads: Option<usize>,
     isa: Option<&'static str>,
     target: Target,
-    draft: Option<Draft>,
+    #[serde(serialize_with = "draft_or_null")]
+    draft: Result<Draft, String>,
     /// What this machine reads from memory with as many threads; on a GPU not measured.
     bandwidth_gb_s: Option<f64>,
     /// By draft length: the share of drafted tokens that must be accepted; none where all is too few.
@@ -48,6 +49,10 @@ struct Target {
 struct Draft {
     name: String,
     step_ms: f64,
+}
+
+fn draft_or_null<S: Serializer>(draft: &Result<Draft, String>, to: S) -> Result<S::Ok, S::Error> {
+    draft.as_ref().ok().serialize(to)
 }
 
 /// Runs the command.
@@ -77,23 +82,21 @@ fn measure(args: &MeasureArgs, cancel: &Cancel, shown: &mut Progress) -> Result<
     for note in notes {
         eprintln!("speck: {}", clean(&note));
     }
-    let Costs {
-        pass_ms,
-        prefill_tok_s,
-    } = costs(target.as_mut(), &ROWS, cancel, &mut |done, total| {
-        shown.count("measuring the target", done, total);
-    })?;
+    let prefill_tok_s = prefill_speed(target.as_mut(), cancel).map_err(PassError::into_error)?;
+    let mut time = |model: &mut dyn Model, rows: &[usize], what: &str| {
+        let title = format!("measuring the {what}");
+        pass_costs(model, rows, cancel, &mut |done, total| {
+            shown.count(&title, done, total);
+        })
+        .map_err(PassError::into_error)
+    };
+    let pass_ms = time(target.as_mut(), &ROWS, "target")?;
     let draft = match draft {
-        Err(_) => None,
-        Ok(mut model) => {
-            let costs = costs(model.as_mut(), &[1], cancel, &mut |done, total| {
-                shown.count("measuring the draft", done, total);
-            })?;
-            Some(Draft {
-                name: model.name().to_owned(),
-                step_ms: costs.pass_ms[&1],
-            })
-        }
+        Err(why) => Err(why),
+        Ok(mut model) => Ok(Draft {
+            name: model.name().to_owned(),
+            step_ms: time(model.as_mut(), &[1], "draft")?[&1],
+        }),
     };
     let memory = resident_memory();
     let bandwidth_gb_s = match (device.name, device.n_threads) {
@@ -134,13 +137,7 @@ fn load_pair(args: &MeasureArgs, cancel: &Cancel, shown: &mut Progress) -> Resul
     };
     let device = settings::device(args.device)?;
     if let Some(name) = &args.shape {
-        let shape = shape::find(name).ok_or_else(|| {
-            let known: Vec<_> = shape::SHAPES.iter().map(|shape| shape.name).collect();
-            UsageError(format!(
-                "--shape: there is no shape `{name}`; there are: {}",
-                known.join(", ")
-            ))
-        })?;
+        let shape = shape::find(name).expect("the command line takes no other name");
         return load_shape(shape, measure::CONTEXT, device, cancel, &mut progress);
     }
     let settings = LoadSettings {
@@ -224,13 +221,17 @@ impl Report {
         }
 
         match &self.draft {
-            Some(Draft { name, step_ms }) => writeln!(
+            Ok(Draft { name, step_ms }) => writeln!(
                 out,
                 "\n{} drafts a token in {step_ms:.2} ms, {:.2} passes of the target",
                 clean(name),
                 step_ms / one
             )?,
-            None => writeln!(out, "\nno draft model: drafting is free, as lookup is")?,
+            Err(why) => writeln!(
+                out,
+                "\nno draft model: {}\nwhat follows is for drafts that cost nothing, as those of lookup",
+                clean(why)
+            )?,
         }
         writeln!(
             out,
@@ -262,7 +263,7 @@ mod tests {
                 verify_ms: BTreeMap::from([(1, 8.0), (2, 10.0)]),
                 prefill_tok_s: 500.0,
             },
-            draft: Some(Draft {
+            draft: Ok(Draft {
                 name: "drafter".to_owned(),
                 step_ms: 2.0,
             }),

@@ -11,8 +11,11 @@ const BYTES: usize = 512 << 20;
 /// Times that they are read; the median counts.
 const ROUNDS: usize = 5;
 
-/// Gigabytes (10⁹ bytes) a second that `n_threads` threads read together, each its own part.
+/// Gigabytes (10⁹ bytes) a second that `n_threads` threads, at least 1, read together, each its own part.
+/// The instruction set must be one that this machine has.
 pub fn read_bandwidth(isa: Isa, n_threads: usize, cancel: &Cancel) -> Result<f64, Cancelled> {
+    assert!(isa.is_here(), "an instruction set that this machine has");
+    assert!(n_threads > 0, "at least one thread");
     // Not zeros, which the system may map to one page.
     let words = vec![1u64; BYTES / size_of::<u64>()];
     let mut speeds = Vec::new();

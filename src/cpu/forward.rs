@@ -115,7 +115,8 @@ struct Pass<'a> {
 }
 
 // In all of these: SAFETY: within a phase a unit is one thread's alone, and it writes only the parts
-// of the buffers that belong to it; what it reads was written before the last barrier.
+// of the buffers that belong to it; what it reads was written before the last barrier,
+// or by this thread.
 impl Pass<'_> {
     fn run(&self, team: &Team) {
         let b = self.buffers;

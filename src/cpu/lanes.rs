@@ -1,7 +1,8 @@
 //! Sixteen numbers at a time: the few vector operations that the compiler does not find by itself.
 //!
 //! One implementation per instruction set, beside its kernels in `kernel/`; the one on arrays here is
-//! their specification. **All give the same bits for numbers that are finite.**
+//! their specification. **All give the same bits**; of `round`
+//! that is said for numbers within `i8` alone.
 
 use super::ops::LANES;
 

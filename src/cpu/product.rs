@@ -34,6 +34,7 @@ impl Product {
     /// to a multiple of 16. On this thread alone; the instruction set must be one that this machine has.
     pub fn run(&mut self, isa: Isa, x: &[f32]) -> &[f32] {
         assert!(isa.is_here(), "an instruction set that this machine has");
+        assert!(x.len().is_multiple_of(self.columns), "whole rows");
         let n = x.len() / self.columns;
         assert!(n <= MAX_ROWS, "at most {MAX_ROWS} rows");
         let stride = self.matrix.groups() * GROUP;

@@ -1,6 +1,7 @@
 //! Every instruction set against the scalar specification, and packing against candle's reading of the
 //! same blocks.
 
+mod attention_rows;
 mod order;
 
 use candle_core::Device;
@@ -249,49 +250,6 @@ fn halves_survive_the_cache() {
         assert_eq!(lanes::widen(bits).to_bits(), x.to_bits());
     }
     assert_eq!(lanes::narrow(1e9), half::f16::MAX.to_bits());
-}
-
-/// Against a plain computation in f64: rows of a tile, prefixes that end inside a panel.
-#[test]
-fn attention_is_softmax_of_products_times_values() {
-    let (size, capacity, tile) = (32, 64, attention::TILE);
-    let mut keys = vec![0; size * capacity];
-    let mut values = keys.clone();
-    let (k, v) = (numbers(1, size * capacity), numbers(2, size * capacity));
-    for position in 0..capacity {
-        let at = position * size;
-        attention::put_key(&mut keys, position, &k[at..at + size]);
-        attention::put_value(&mut values, position, &v[at..at + size]);
-    }
-    let cache = HeadCache {
-        keys: &keys,
-        values: &values,
-    };
-    for &isa in Isa::ALL.iter().filter(|isa| isa.is_here()) {
-        for n in 1..=tile {
-            for seen in [1, 2, 15, 16, 17, 47, capacity + 1 - tile] {
-                let q = numbers(3, n * size);
-                let (mut scores, mut out) = (vec![0.0; n * capacity], vec![0.0; n * size]);
-                attention::attend(isa, &q, n, cache, seen, &mut scores, &mut out);
-                for (i, (q, out)) in q.chunks(size).zip(out.chunks(size)).enumerate() {
-                    let dot = |k: &[f32]| -> f64 {
-                        let pairs = q.iter().zip(k);
-                        pairs.map(|(q, k)| f64::from(*q) * f64::from(*k)).sum()
-                    };
-                    let weights: Vec<f64> = (k.chunks(size).take(seen + i))
-                        .map(|k| (dot(k) / (size as f64).sqrt()).exp())
-                        .collect();
-                    let total: f64 = weights.iter().sum();
-                    for (component, &got) in out.iter().enumerate() {
-                        let value = |position: usize| f64::from(v[position * size + component]);
-                        let sum: f64 = weights.iter().enumerate().map(|(p, w)| w * value(p)).sum();
-                        let off = (f64::from(got) - sum / total).abs();
-                        assert!(off < 1e-3, "{} n {n} seen {seen} row {i}", isa.name());
-                    }
-                }
-            }
-        }
-    }
 }
 
 /// What the rounding to 8 bits says of values that are no numbers.

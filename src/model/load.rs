@@ -18,11 +18,10 @@ use super::tensors::Tensors;
 use super::tokenizer::Tokenizer;
 use super::{Model, demo, fetch};
 use crate::cancel::Cancel;
+use crate::config::LEAST_CONTEXT;
 
 /// Context when none is asked for, unless the model was trained for less.
 const DEFAULT_CONTEXT: usize = 8192;
-/// The smallest context that holds a short prompt and an answer.
-const LEAST_CONTEXT: usize = 64;
 
 /// What to load.
 #[derive(Clone, Debug)]
@@ -145,12 +144,12 @@ pub fn load_shape(
             hyper: shape.hyperparameters(),
         })
     };
+    let backend = device::open(device)?;
     let target = random(&shape.target)?;
     let draft = match &shape.draft {
         DraftShape::Embedded(embedded) => Source::new(embedded.name.to_owned(), embedded.open()?)?,
         DraftShape::Random(shape) => random(shape)?,
     };
-    let backend = device::open(device)?;
     pair(backend, target, Ok(draft), context, cancel, progress)
 }
 
@@ -167,7 +166,9 @@ fn pair(
     let mut sources = vec![&target];
     sources.extend(&draft);
     if matches!(backend, Backend::Cpu(_)) {
-        let check = |source: &&Source| CpuDecoder::check(&source.file, &source.hyper);
+        let check = |source: &&Source| {
+            CpuDecoder::check(&source.file, &source.hyper).with_context(|| source.title.clone())
+        };
         if let Err(why) = sources.iter().try_for_each(check) {
             notes.push(format!("computing with candle, which is slower: {why:#}"));
             backend = Backend::Candle(candle_core::Device::Cpu);

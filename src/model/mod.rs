@@ -54,6 +54,16 @@ pub enum PassError {
     Failed(#[from] anyhow::Error),
 }
 
+impl PassError {
+    /// As an error for people, of which a stop can still be told.
+    pub fn into_error(self) -> anyhow::Error {
+        match self {
+            Self::Cancelled(cancelled) => cancelled.into(),
+            Self::Failed(error) => error,
+        }
+    }
+}
+
 /// A decoder-only language model with its KV cache.
 pub trait Model: Send {
     /// The model's name, for people.

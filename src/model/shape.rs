@@ -142,6 +142,11 @@ pub static SHAPES: [PairShape; 4] = [
     },
 ];
 
+/// The names of all shapes.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    SHAPES.iter().map(|shape| shape.name)
+}
+
 /// The shape called `name`.
 pub fn find(name: &str) -> Option<&'static PairShape> {
     SHAPES.iter().find(|shape| shape.name == name)
@@ -230,5 +235,42 @@ fn fitting(wanted: GgmlDType, columns: usize) -> GgmlDType {
         _ if columns.is_multiple_of(wanted.block_size()) => wanted,
         GgmlDType::Q4K => GgmlDType::Q5_0,
         _ => GgmlDType::Q8_0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cancel::Cancel;
+    use crate::cpu::{Cores, Isa};
+    use crate::model::cpu_decoder::CpuDecoder;
+    use crate::model::tensors::Tensors;
+
+    /// Each shape, cut to one layer and a small vocabulary, loads as a model: nothing is missing, too
+    /// much, or of a type that the engine lacks.
+    #[test]
+    fn every_shape_is_a_whole_model() {
+        let drafts = SHAPES.iter().filter_map(|pair| match &pair.draft {
+            DraftShape::Embedded(_) => None,
+            DraftShape::Random(shape) => Some(shape),
+        });
+        for shape in SHAPES.iter().map(|pair| &pair.target).chain(drafts) {
+            let shape = Shape {
+                n_layers: 1,
+                vocab: 64,
+                ..*shape
+            };
+            let (file, hyper) = (shape.random_file().unwrap(), shape.hyperparameters());
+            let (cancel, mut quiet) = (Cancel::new(), |_| {});
+            let tensors = Tensors::new(&file, &cancel, &mut quiet);
+            let cores = Cores::new(Isa::Scalar, 1).unwrap();
+            let loaded = CpuDecoder::load(shape.title, &hyper, tensors, 64, &cores);
+            assert!(
+                loaded.is_ok(),
+                "{}: {:#}",
+                shape.title,
+                loaded.err().unwrap()
+            );
+        }
     }
 }

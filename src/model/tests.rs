@@ -83,3 +83,12 @@ fn a_stopped_prefill_keeps_whole_chunks() {
         assert_eq!(model.len(), CONTEXT, "{name}");
     }
 }
+
+/// The program tells a stop from a failure by this, also through other errors.
+#[test]
+fn a_stop_is_still_a_stop_as_an_error_for_people() {
+    let stop = PassError::from(crate::cancel::Cancelled).into_error();
+    assert!(stop.is::<crate::cancel::Cancelled>());
+    let failure = PassError::from(anyhow::anyhow!("no memory")).into_error();
+    assert_eq!(failure.to_string(), "no memory");
+}

@@ -18,13 +18,10 @@
 )]
 use std::arch::x86_64::*;
 
-use super::{Job, TILE};
+use super::{AHEAD, Job, TILE};
 use crate::cpu::lanes::Lanes;
 use crate::cpu::ops::LANES;
 use crate::cpu::pack::{BLOCK, Form, GROUP};
-
-/// Bytes between a block in work and the one asked for from memory.
-const AHEAD: usize = 2048;
 
 /// Sixteen f32 in two registers.
 #[derive(Clone, Copy)]

@@ -28,6 +28,10 @@ use super::shared::Shared;
 /// Rows of activations that one call multiplies at most.
 pub(super) const TILE: usize = 4;
 
+/// Bytes between a block in work and the one asked for from memory.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+const AHEAD: usize = 2048;
+
 /// Quantised activations of the rows of a pass.
 #[derive(Clone, Copy)]
 pub(super) struct Activations<'a> {

@@ -23,21 +23,17 @@ use std::array::from_fn;
 
 use dots::{Dotprod, Dots, I8mm};
 
-use super::{Job, TILE};
+use super::{AHEAD, Job, TILE};
 use crate::cpu::lanes::Lanes;
 use crate::cpu::ops::LANES;
-use crate::cpu::pack::{BLOCK, Form, GROUP};
+use crate::cpu::pack::{BLOCK, Form, GROUP, STEP};
 
-/// Bytes between a block in work and the one asked for from memory.
-const AHEAD: usize = 2048;
 /// Bytes of a line of the cache.
 const LINE: usize = if cfg!(target_vendor = "apple") {
     128
 } else {
     64
 };
-/// Bytes of a step.
-const STEP: usize = GROUP * 4;
 
 /// Sixteen f32 in four registers.
 #[derive(Clone, Copy)]
@@ -99,7 +95,7 @@ impl Lanes for Lanes16 {
             let pairs: [_; 4] = from_fn(|i| vmaxq_u32(all[i], all[i + 4]));
             let most = vmaxq_u32(vmaxq_u32(pairs[0], pairs[1]), vmaxq_u32(pairs[2], pairs[3]));
             let most = vmaxvq_u32(most);
-            // The first lane of those that are equal: all others count as 32.
+            // The first lane of those that are equal: all others count as the largest number.
             let lane = vld1q_u32([0, 1, 2, 3].as_ptr());
             let mut first = vdupq_n_u32(32);
             for i in 0..8 {

@@ -1,4 +1,5 @@
-//! The specification: what every instruction set computes, in plain Rust.
+//! The specification: what every instruction set computes, in plain Rust. (Outliers are added by
+//! `outliers`, of which [`Array`](crate::cpu::lanes::Array) is the specification.)
 
 use std::ops::Range;
 

@@ -40,8 +40,7 @@ fn what_the_engine_cannot_do_goes_to_candle() {
     check("blk.0.attn_q.bias", &[]);
     check("blk.3.attn_rot_embd.weight", &[]);
     if crate::cpu::Isa::choose().unwrap().is_some() {
-        let note =
-            "computing with candle, which is slower: \"blk.5.attn_output.bias\" is not supported";
+        let note = "computing with candle, which is slower: tiny: \"blk.5.attn_output.bias\" is not supported";
         check("blk.5.attn_output.bias", &[note]);
     }
 }
