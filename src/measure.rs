@@ -88,6 +88,9 @@ pub fn break_even(costs: &BTreeMap<usize, f64>, step_ms: f64, length: usize) -> 
     if needed > emitted(1.0) {
         return None;
     }
+    if needed <= 1.0 {
+        return Some(0.0);
+    }
     let (mut low, mut high) = (0.0, 1.0);
     while high - low > 1e-6 {
         let middle = f64::midpoint(low, high);

@@ -82,6 +82,7 @@ fn measure(args: &MeasureArgs, cancel: &Cancel, shown: &mut Progress) -> Result<
     for note in notes {
         eprintln!("speck: {}", clean(&note));
     }
+    shown.count("measuring: reading a prompt", 0, 1);
     let prefill_tok_s = prefill_speed(target.as_mut(), cancel).map_err(PassError::into_error)?;
     let mut time = |model: &mut dyn Model, rows: &[usize], what: &str| {
         let title = format!("measuring the {what}");
@@ -185,26 +186,39 @@ impl Report {
             write!(out, ", {isa}")?;
         }
         let one = verify_ms[&1];
-        write!(
-            out,
-            "\n\na pass reads {:.1} MB of weights",
-            *bytes as f64 / 1e6
-        )?;
-        let speed = *bytes as f64 / 1e6 / one;
-        match self.bandwidth_gb_s {
-            Some(limit) => writeln!(
+        writeln!(out, "\n")?;
+        if *bytes > 0 {
+            let speed = *bytes as f64 / 1e6 / one;
+            write!(
                 out,
-                ": {speed:.1} GB/s, {:.0} % of the {limit:.1} that this machine reads",
-                100.0 * speed / limit
-            )?,
-            None => writeln!(out, ": {speed:.1} GB/s")?,
+                "a pass reads {:.1} MB of weights: {speed:.1} GB/s",
+                *bytes as f64 / 1e6
+            )?;
+            match self.bandwidth_gb_s {
+                Some(limit) => writeln!(
+                    out,
+                    ", {:.0} % of the {limit:.1} that this machine reads",
+                    100.0 * speed / limit
+                )?,
+                None => writeln!(out)?,
+            }
         }
         writeln!(
             out,
             "a prompt is read at {prefill_tok_s:.0} tokens a second"
         )?;
         if let Some(memory) = self.memory {
-            writeln!(out, "memory: {:.0} MB", memory as f64 / 1e6)?;
+            writeln!(
+                out,
+                "memory: {:.0} MB with {} and a context of {} tokens",
+                memory as f64 / 1e6,
+                if self.draft.is_ok() {
+                    "both models"
+                } else {
+                    "the model"
+                },
+                measure::CONTEXT
+            )?;
         }
 
         writeln!(
@@ -274,7 +288,7 @@ mod tests {
         let text = report.text();
         for part in [
             "10.0 GB/s, 50 % of the 20.0 that",
-            "memory: 123 MB",
+            "memory: 123 MB with both",
             "1.25",
             "2.00 ms, 0.25 passes",
             "50 %\n",

@@ -7,7 +7,7 @@ use super::ops::for_each_isa;
 use crate::cancel::{Cancel, Cancelled};
 
 /// Bytes that are read: more than any cache holds.
-const BYTES: usize = 512 << 20;
+const BYTES: usize = 256 << 20;
 /// Times that they are read; the median counts.
 const ROUNDS: usize = 5;
 

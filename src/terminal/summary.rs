@@ -21,7 +21,7 @@ pub fn line(totals: &Totals) -> Option<String> {
                 .map(|share| format!("{:.0} % of drafts accepted", share * 100.0)),
             totals
                 .speed_up()
-                .map(|factor| format!("{factor:.2}x plain decoding")),
+                .map(|factor| format!("{factor:.2}x plain")),
         ];
         let parts = std::iter::once(tokens).chain(measured.into_iter().flatten());
         parts.collect::<Vec<_>>().join(" · ")
@@ -66,6 +66,6 @@ mod tests {
                 }),
             );
         }
-        assert!(line(&totals).unwrap().ends_with(" · 1.25x plain decoding"));
+        assert!(line(&totals).unwrap().ends_with(" · 1.25x plain"));
     }
 }

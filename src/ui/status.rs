@@ -18,9 +18,12 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         ..area
     };
     let dot = Span::styled(" · ", theme.dim);
-    let left = match app.notice() {
-        Some(notice) => Line::styled(format!("› {notice}"), theme.accent),
-        None => facts(app, theme, inner.width),
+    let left = if let Some(notice) = app.notice() {
+        Line::styled(format!("› {notice}"), theme.accent)
+    } else {
+        // How to get help matters more than the last of the facts.
+        let first = hints(app).first().map_or(0, |hint| hint.len() as u16 + 2);
+        facts(app, theme, inner.width.saturating_sub(first))
     };
     let room = inner.width.saturating_sub(left.width() as u16 + 2);
     let right = fit(

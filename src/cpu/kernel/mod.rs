@@ -146,7 +146,10 @@ impl Isa {
                 .map(Some)
                 .with_context(|| {
                     let names: Vec<_> = here().map(Self::name).collect();
-                    format!("SPECK_ISA={name}: this machine has {}", names.join(", "))
+                    format!(
+                        "SPECK_ISA={name}: this machine has {}; unset it to have the best chosen",
+                        names.join(", ")
+                    )
                 }),
             None => Ok(here().rfind(|&isa| isa != Self::Scalar)),
         }
