@@ -12,7 +12,6 @@ use crate::cancel::Cancel;
 use crate::clean::clean;
 use crate::cli::MeasureArgs;
 use crate::cpu::{Isa, read_bandwidth};
-use crate::engine::protocol::Event;
 use crate::measure::{self, DRAFT_LENGTHS, ROWS, break_even, pass_costs, prefill_speed};
 use crate::model::load::{self, LoadSettings, Pair, load, load_shape};
 use crate::model::{Model, PassError, shape};
@@ -130,12 +129,7 @@ fn measure(args: &MeasureArgs, cancel: &Cancel, shown: &mut Progress) -> Result<
 }
 
 fn load_pair(args: &MeasureArgs, cancel: &Cancel, shown: &mut Progress) -> Result<Pair> {
-    let mut progress = |progress| {
-        shown.show(&match progress {
-            load::Progress::Fetch(fetch) => Event::Fetch(fetch),
-            load::Progress::Loading(loading) => Event::Loading(loading),
-        });
-    };
+    let mut progress = |progress: load::Progress| shown.show(&progress.into());
     let device = settings::device(args.device)?;
     if let Some(name) = &args.shape {
         let shape = shape::find(name).expect("the command line takes no other name");

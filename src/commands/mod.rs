@@ -86,12 +86,7 @@ fn open_model(reference: &Reference, offline: bool) -> anyhow::Result<GgufFile> 
         reference,
         offline,
         &cancel_on_interrupt()?,
-        &mut |progress| {
-            shown.show(&match progress {
-                load::Progress::Fetch(fetch) => Event::Fetch(fetch),
-                load::Progress::Loading(loading) => Event::Loading(loading),
-            });
-        },
+        &mut |progress| shown.show(&progress.into()),
     );
     shown.clear();
     file

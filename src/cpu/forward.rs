@@ -23,6 +23,7 @@ use super::matmul::multiply_group;
 use super::ops::{add, rms_norm, rotate_halves, rotate_neighbours, silu_product};
 use super::pack::{BLOCK, GROUP, Matrix};
 use super::pool::{Pool, Team};
+use super::shared::Shared;
 use super::weights::{Layer, Shape, Weights};
 use crate::cancel::{Cancel, Cancelled};
 
@@ -142,25 +143,13 @@ impl Pass<'_> {
                 return;
             }
             self.attend(team, layer, &b.cache[i]);
-            self.project(team, &layer.output, &b.attended);
+            self.project(team, &layer.output, &b.attended, &b.projected, 2);
             self.norm_rows(team, true, &layer.feed_forward_norm);
             self.gate_up(team, layer);
-            self.project(team, &layer.down, &b.inner);
+            self.project(team, &layer.down, &b.inner, &b.projected, 2);
         }
         self.norm_rows(team, true, &self.weights.norm);
-        let head = self.weights.head();
-        let stride = head.groups() * GROUP;
-        let activations = unsafe { b.normed.rows() };
-        team.share(head.groups(), 16, |groups| {
-            for group in groups {
-                let out = Out {
-                    values: &b.logits,
-                    start: group * GROUP,
-                    stride,
-                };
-                multiply_group(b.isa, head, group, activations, n, out);
-            }
-        });
+        self.project(team, self.weights.head(), &b.normed, &b.logits, 16);
     }
 
     /// Adds what the last projection gave, norms and quantises each row.
@@ -320,19 +309,32 @@ impl Pass<'_> {
         });
     }
 
-    /// `projected = rows · matrixᵀ`.
-    fn project(&self, team: &Team, matrix: &Matrix, rows: &Quantized) {
-        let b = self.buffers;
+    /// `out = rows · matrixᵀ`, each row filled up to whole groups; threads take `chunk` groups at a time.
+    fn project(
+        &self,
+        team: &Team,
+        matrix: &Matrix,
+        rows: &Quantized,
+        out: &Shared<f32>,
+        chunk: usize,
+    ) {
         let activations = unsafe { rows.rows() };
-        team.share(matrix.groups(), 2, |groups| {
+        let stride = matrix.groups() * GROUP;
+        team.share(matrix.groups(), chunk, |groups| {
             for group in groups {
-                let start = group * GROUP;
                 let out = Out {
-                    values: &b.projected,
-                    start,
-                    stride: b.shape.hidden,
+                    values: out,
+                    start: group * GROUP,
+                    stride,
                 };
-                multiply_group(b.isa, matrix, group, activations, self.tokens.len(), out);
+                multiply_group(
+                    self.buffers.isa,
+                    matrix,
+                    group,
+                    activations,
+                    self.tokens.len(),
+                    out,
+                );
             }
         });
     }

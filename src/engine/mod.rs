@@ -63,6 +63,15 @@ pub fn start_with(
     }
 }
 
+impl From<Progress> for Event {
+    fn from(progress: Progress) -> Self {
+        match progress {
+            Progress::Fetch(fetch) => Self::Fetch(fetch),
+            Progress::Loading(loading) => Self::Loading(loading),
+        }
+    }
+}
+
 fn run(
     load: impl FnOnce(&Cancel, &mut dyn FnMut(Progress)) -> anyhow::Result<Loaded>,
     settings: Settings,
@@ -70,13 +79,9 @@ fn run(
     outbox: &UnboundedSender<Event>,
     cancel: &Cancel,
 ) {
-    let mut progress = |progress| {
-        let event = match progress {
-            Progress::Fetch(fetch) => Event::Fetch(fetch),
-            Progress::Loading(loading) => Event::Loading(loading),
-        };
+    let mut progress = |progress: Progress| {
         // A front end that has gone needs no progress.
-        let _ = outbox.send(event);
+        let _ = outbox.send(progress.into());
     };
     let worked = catch_unwind(AssertUnwindSafe(|| -> anyhow::Result<()> {
         let loaded = load(cancel, &mut progress)?;
