@@ -30,7 +30,7 @@ pub(super) const TILE: usize = 4;
 
 /// Bytes between a block in work and the one asked for from memory.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-const AHEAD: usize = 2048;
+const AHEAD: usize = 4096;
 
 /// Quantised activations of the rows of a pass.
 #[derive(Clone, Copy)]
