@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the CPU engine's tests on an emulated processor that has AVX-512 VNNI.
-#   scripts/check-avx512.sh [ARGS FOR THE TESTS]
+#   scripts/check-avx512.sh [ARGS FOR THE TEST PROGRAM]
 # A processor that has it runs them itself. Another emulates a whole machine (Bochs, Intel's Ice Lake),
 # which boots a Linux kernel with the tests in its memory: some minutes. That needs, by Debian's names,
 # the packages bochs, bochs-term, isolinux, syslinux-common, xorriso, cpio and busybox-static, and a
@@ -32,7 +32,7 @@ file "$bios" bochsbios
 file "$vga" vgabios
 file "$isolinux" isolinux
 file "$loader" syslinux-common
-bochs --help cpu 2>/dev/null | grep -qx corei7_icelake_u || cannot "this Bochs has no corei7_icelake_u"
+[[ $(bochs --help cpu 2>&1) == *corei7_icelake_u* ]] || cannot "this Bochs has no corei7_icelake_u"
 compgen -G '/usr/lib/*/bochs/plugins/libbx_term_gui.so' >/dev/null ||
   cannot "no display on a terminal: apt-get install bochs-term"
 kernel=${KERNEL:-$(compgen -G '/boot/vmlinuz-*' | sort -V | tail -n 1)} || true
@@ -97,10 +97,13 @@ panic: action=fatal
 END
 echo continue >"$work/commands"
 
-# Debian's Bochs waits for its debugger's commands, and shows the screen on a terminal only.
+# Debian's Bochs waits for its debugger's commands, and shows the screen on a terminal only. `script`
+# makes one; were its input at an end, it would not notice the emulator's.
+mkfifo "$work/keys"
+exec 3<>"$work/keys"
 echo "check-avx512: emulating" >&2
 TERM=vt100 timeout 60m script -qec "bochs -q -f $work/bochsrc -rc $work/commands" /dev/null \
-  </dev/null >"$work/screen" 2>&1 || true
+  <&3 >"$work/screen" 2>&1 || true
 tr -d '\r' <"$work/serial" || true
 grep -q '^exit status' "$work/serial" ||
   { echo "check-avx512: the tests did not end; what the emulator says last:" >&2
