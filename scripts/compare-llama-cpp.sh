@@ -107,20 +107,23 @@ fi
 if [[ -n $qwen ]]; then
   target=$cache/qwen2.5-1.5b-random.gguf
   [[ -e $target ]] || python3 scripts/random-gguf.py "$target"
-  measured=(--shape qwen2.5-1.5b)
+  measured=(--shape qwen2.5-1.5b) repeats=3
 else
   [[ -n $target ]] || target=$("$speck" models pull smollm2-135m)
-  measured=(--target "$target" --draft none)
+  measured=(--target "$target" --draft none) repeats=9
 fi
+
+llama() {
+  "$bench" -m "$target" -t "$threads" -o json "$@" 2>"$results/log" || { cat "$results/log" >&2; exit 1; }
+}
 
 results=$(mktemp -d)
 trap 'rm -r "$results"' EXIT
 for ((round = 1; round <= rounds; round++)); do
   "$speck" measure --device cpu --json "${measured[@]}" >"$results/speck.$round"
   threads=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["threads"])' "$results/speck.$round")
-  llama() { "$bench" -m "$target" -t "$threads" -ngl 0 -o json "$@" 2>"$results/log" || { cat "$results/log" >&2; exit 1; }; }
-  llama -d 128 -n 32 -p 2,4,8,16 -r 9 >"$results/llama-passes.$round"
-  llama -n 0 -p 512 -r 3 >"$results/llama-prompt.$round"
+  llama -d 128 -n 32 -p 2,4,8,16 -r "$repeats" >"$results/llama-passes.$round"
+  llama -n 0 -p 512 -r 2 >"$results/llama-prompt.$round"
 done
 
 python3 - "$results" "$(basename "$target")" <<'PYTHON'
