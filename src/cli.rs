@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 
-use crate::config::{Config, Device, MAX_CONTEXT, MAX_DRAFT_LENGTH, MAX_MAX_TOKENS};
+use crate::config::{Config, Device, MAX_CONTEXT, MAX_DRAFT_LENGTH, MAX_MAX_TOKENS, MAX_THREADS};
 use crate::model::shape;
 use crate::strategy;
 
@@ -96,6 +96,9 @@ pub struct ChatArgs {
     /// Where models run [key: model.device]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Device>,
+    /// Threads of the CPU engine; 0 = one for each physical core, on a Mac each performance core [key: model.threads]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=MAX_THREADS))]
+    pub threads: Option<u64>,
     /// The theme of the screen [key: screen.theme]
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
@@ -124,6 +127,7 @@ impl ChatArgs {
         put(self.draft.as_ref(), &mut config.model.draft);
         put(self.device.as_ref(), &mut config.model.device);
         put(count(self.context).as_ref(), &mut config.model.context);
+        put(count(self.threads).as_ref(), &mut config.model.threads);
         put(self.strategy.as_ref(), &mut config.decoding.strategy);
         put(
             count(self.draft_length).as_ref(),
@@ -154,6 +158,9 @@ pub struct MeasureArgs {
     /// Where models run [key: model.device]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Device>,
+    /// Threads of the CPU engine; 0 = one for each physical core, on a Mac each performance core [key: model.threads]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=MAX_THREADS))]
+    pub threads: Option<u64>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -279,6 +286,8 @@ mod tests {
             "16",
             "--device",
             "cpu",
+            "--threads",
+            "3",
             "Hi",
         ];
         let Some(Command::Chat(chat)) = Cli::try_parse_from(line).unwrap().command else {
@@ -290,6 +299,7 @@ mod tests {
         assert_eq!(config.decoding.strategy, "lookup");
         assert_eq!(config.decoding.draft_length, 16);
         assert_eq!(config.model.device, Device::Cpu);
+        assert_eq!(config.model.threads, 3);
         assert_eq!(config.decoding.max_tokens, 7);
         assert_eq!(chat.prompt.as_deref(), Some("Hi"));
     }
@@ -307,7 +317,7 @@ mod tests {
                     .map(|(_, key)| key.to_owned())
             })
             .collect();
-        assert_eq!(keys.len(), 9);
+        assert_eq!(keys.len(), 10);
         for key in keys {
             let (section, key) = key.trim_end_matches(']').split_once('.').unwrap();
             assert!(config[section].get(key).is_some(), "{section}.{key}");

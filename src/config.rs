@@ -24,6 +24,8 @@ pub const MAX_DRAFT_LENGTH: u64 = 16;
 pub const MAX_MAX_TOKENS: u64 = 1 << 20;
 /// The largest context that can be asked for, in tokens.
 pub const MAX_CONTEXT: u64 = 1 << 20;
+/// The most threads that can be asked for.
+pub const MAX_THREADS: u64 = 256;
 /// The smallest context that holds a short prompt and an answer, in tokens.
 pub const LEAST_CONTEXT: usize = 64;
 /// A configuration file is never this large, in bytes.
@@ -56,6 +58,9 @@ pub struct Model {
     pub context: usize,
     /// Where the models run.
     pub device: Device,
+    /// Threads of the CPU engine; 0: one for each physical core, on a Mac each performance core.
+    #[serde(deserialize_with = "in_range::<_, 0, MAX_THREADS>")]
+    pub threads: usize,
 }
 
 /// `[decoding]`
@@ -123,6 +128,7 @@ impl Default for Model {
             draft: "auto".into(),
             context: 0,
             device: Device::Auto,
+            threads: 0,
         }
     }
 }
@@ -329,7 +335,7 @@ mod tests {
         };
         let all = keys(toml::Table::try_from(Config::default()).unwrap());
         assert_eq!(keys(toml::from_str(EXAMPLE).unwrap()), all);
-        assert_eq!(all.len(), 11);
+        assert_eq!(all.len(), 12);
     }
 
     #[test]
@@ -376,14 +382,11 @@ mod tests {
         );
         check(
             "[decoding]\ndraft_length = 17",
-            &[
-                "FILE, line 2: 17 is not a number from 1 to 16",
-                "draft_length = 17",
-            ],
+            &["FILE, line 2: 17 is not a number from 1 to 16"],
         );
         check(
-            "[decoding]\ndraft_length = -1",
-            &["line 2: -1 is not a number from 1 to 16"],
+            "[model]\nthreads = -1",
+            &["line 2: -1 is not a number from 0 to 256"],
         );
         check("[decoding]\nmax_tokens = 0", &["line 2: 0 is not"]);
         check(

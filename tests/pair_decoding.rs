@@ -26,6 +26,7 @@ fn loaded() -> Loaded {
         draft: DraftChoice::Auto,
         context: 1024,
         device: DeviceChoice::Cpu,
+        n_threads: 0,
         offline: true,
     };
     load(&settings, &Cancel::new(), &mut |_| {}).expect("the pair loads")

@@ -23,6 +23,7 @@ fn engine() -> Handle {
         draft: DraftChoice::Auto,
         context: 2048,
         device: DeviceChoice::Cpu,
+        n_threads: 0,
         offline: true,
     };
     let settings = Settings {

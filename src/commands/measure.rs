@@ -131,15 +131,18 @@ fn measure(args: &MeasureArgs, cancel: &Cancel, shown: &mut Progress) -> Result<
 fn load_pair(args: &MeasureArgs, cancel: &Cancel, shown: &mut Progress) -> Result<Pair> {
     let mut progress = |progress: load::Progress| shown.show(&progress.into());
     let device = settings::device(args.device)?;
+    let n_threads = settings::threads(args.threads)?;
     if let Some(name) = &args.shape {
         let shape = shape::find(name).expect("the command line takes no other name");
-        return load_shape(shape, measure::CONTEXT, device, cancel, &mut progress);
+        let context = measure::CONTEXT;
+        return load_shape(shape, context, device, n_threads, cancel, &mut progress);
     }
     let settings = LoadSettings {
         target: settings::target(args.target.as_deref())?,
         draft: settings::draft(args.draft.as_deref())?,
         context: measure::CONTEXT,
         device,
+        n_threads,
         offline: args.offline,
     };
     Ok(load(&settings, cancel, &mut progress)?.pair)

@@ -89,6 +89,7 @@ impl Settings {
                 draft,
                 context: model.context,
                 device: model.device.into(),
+                n_threads: model.threads,
                 offline: args.offline,
             },
             engine: engine::Settings {
@@ -135,6 +136,14 @@ pub fn device(flag: Option<Device>) -> anyhow::Result<DeviceChoice> {
     match flag {
         Some(device) => Ok(device.into()),
         None => Ok(Loaded::from_user()?.config.model.device.into()),
+    }
+}
+
+/// The threads that the flag `--threads` asks for, or else the configuration; 0 leaves it to the machine.
+pub fn threads(flag: Option<u64>) -> anyhow::Result<usize> {
+    match flag.map(usize::try_from) {
+        Some(n_threads) => Ok(n_threads?),
+        None => Ok(Loaded::from_user()?.config.model.threads),
     }
 }
 

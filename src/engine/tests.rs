@@ -22,6 +22,7 @@ fn scripted(context: usize) -> LoadSettings {
         draft: DraftChoice::Auto,
         context,
         device: DeviceChoice::Cpu,
+        n_threads: 0,
         offline: true,
     }
 }

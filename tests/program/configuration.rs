@@ -31,6 +31,12 @@ fn wrong_flags_are_refused_with_what_is_right() {
         &["--context", "at least 64"],
     );
     check_error(
+        &mut chat(&["--threads", "257", "Hi"]),
+        "",
+        2,
+        &["257", "0..=256"],
+    );
+    check_error(
         chat(&["Hi"]).env("SPECK_ISA", "nope"),
         "",
         2,
