@@ -4,6 +4,8 @@
 //! and what is valid there.** Names that only other modules can judge (a theme, a strategy, a model)
 //! stay text here; [`Loaded::blame`] words their errors in the same way.
 
+pub mod sampling;
+
 use std::env;
 use std::fmt::Display;
 use std::io::{ErrorKind, Read};
@@ -14,6 +16,7 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 use crate::files;
+use sampling::Sampling;
 
 /// The documented default configuration, as text; it parses to [`Config::default`].
 pub const EXAMPLE: &str = include_str!("../config.example.toml");
@@ -30,13 +33,15 @@ pub const LEAST_CONTEXT: usize = 64;
 const MAX_FILE: u64 = 1 << 20;
 
 /// Everything that can be configured.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Which models, and where they run.
     pub model: Model,
     /// How answers are decoded.
     pub decoding: Decoding,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
     /// The conversation.
     pub chat: Chat,
     /// The screen.
@@ -329,7 +334,7 @@ mod tests {
         };
         let all = keys(toml::Table::try_from(Config::default()).unwrap());
         assert_eq!(keys(toml::from_str(EXAMPLE).unwrap()), all);
-        assert_eq!(all.len(), 11);
+        assert_eq!(all.len(), 19);
     }
 
     #[test]
