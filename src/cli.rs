@@ -7,6 +7,8 @@
     reason = "these comments are the program's help, which has no markdown"
 )]
 
+pub mod sampling;
+
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
@@ -15,6 +17,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::config::{Config, Device, MAX_CONTEXT, MAX_DRAFT_LENGTH, MAX_MAX_TOKENS, MAX_THREADS};
 use crate::model::shape;
 use crate::strategy;
+use sampling::SamplingArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 failed; 2 wrong command line or settings; 130 interrupted (Ctrl-C);
@@ -53,7 +56,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Chat with a model: on the screen, or one answer for a question or piped text.
-    Chat(ChatArgs),
+    Chat(Box<ChatArgs>),
     /// Measure what passes cost on this machine, and what speculation is worth by that.
     Measure(MeasureArgs),
     /// List, fetch, check and remove model files.
@@ -111,6 +114,9 @@ pub struct ChatArgs {
     /// Use only model files that are on this machine
     #[arg(long)]
     pub offline: bool,
+    /// How tokens are chosen.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
 }
 
 impl ChatArgs {
@@ -137,6 +143,7 @@ impl ChatArgs {
             count(self.max_tokens).as_ref(),
             &mut config.decoding.max_tokens,
         );
+        self.sampling.override_config(&mut config.sampling);
         put(self.system.as_ref(), &mut config.chat.system);
         put(self.theme.as_ref(), &mut config.screen.theme);
     }
@@ -269,6 +276,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::config;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -288,6 +296,13 @@ mod tests {
             "cpu",
             "--threads",
             "3",
+            "--temperature",
+            "0.8",
+            "--stop=-1",
+            "--stop",
+            "\n\n",
+            "--seed",
+            "7",
             "Hi",
         ];
         let Some(Command::Chat(chat)) = Cli::try_parse_from(line).unwrap().command else {
@@ -295,12 +310,21 @@ mod tests {
         };
         let mut config = Config::default();
         config.decoding.max_tokens = 7;
+        config.sampling.top_k = 40;
         chat.override_config(&mut config);
         assert_eq!(config.decoding.strategy, "lookup");
         assert_eq!(config.decoding.draft_length, 16);
         assert_eq!(config.model.device, Device::Cpu);
         assert_eq!(config.model.threads, 3);
         assert_eq!(config.decoding.max_tokens, 7);
+        let sampling = config::sampling::Sampling {
+            temperature: 0.8,
+            top_k: 40,
+            seed: config::sampling::Seed::Fixed(7),
+            stop: vec!["-1".into(), "\n\n".into()],
+            ..Default::default()
+        };
+        assert_eq!(config.sampling, sampling);
         assert_eq!(chat.prompt.as_deref(), Some("Hi"));
     }
 
@@ -317,7 +341,7 @@ mod tests {
                     .map(|(_, key)| key.to_owned())
             })
             .collect();
-        assert_eq!(keys.len(), 10);
+        assert_eq!(keys.len(), 18);
         for key in keys {
             let (section, key) = key.trim_end_matches(']').split_once('.').unwrap();
             assert!(config[section].get(key).is_some(), "{section}.{key}");

@@ -13,6 +13,7 @@ pub mod cpu;
 pub mod files;
 pub mod measure;
 pub mod model;
+pub mod sampling;
 pub mod strategy;
 
 pub mod decoding;

@@ -11,7 +11,8 @@ use anyhow::anyhow;
 
 use super::verify;
 use crate::cancel::Cancel;
-use crate::model::{Model, PassError, Token, argmax};
+use crate::model::{Model, PassError, Token};
+use crate::sampling::{Sampler, Sampling};
 use crate::strategy::{Strategy, common_prefix};
 
 /// A target, the tokens committed so far, and the strategies that draft for it.
@@ -25,6 +26,7 @@ pub struct Decoder {
     strategies: Vec<Box<dyn Strategy>>,
     active: usize,
     ends: Vec<Token>,
+    sampler: Sampler,
     committed: Vec<Token>,
 }
 
@@ -64,7 +66,7 @@ pub struct Round {
 
 impl Decoder {
     /// A decoder with nothing committed. `strategies` is not empty; the first is active. An answer
-    /// ends after a token of `ends`.
+    /// ends after a token of `ends`. Choices are greedy: see [`Self::with_sampling`].
     pub fn new(
         target: Box<dyn Model>,
         strategies: Vec<Box<dyn Strategy>>,
@@ -76,8 +78,16 @@ impl Decoder {
             strategies,
             active: 0,
             ends,
+            sampler: Sampler::new(Sampling::default()),
             committed: Vec::new(),
         }
+    }
+
+    /// Chooses tokens as `sampling` says. An answer is a function of its prompt and that alone.
+    #[must_use]
+    pub fn with_sampling(mut self, sampling: Sampling) -> Self {
+        self.sampler = Sampler::new(sampling);
+        self
     }
 
     /// Prompt and answer so far.
@@ -132,6 +142,7 @@ impl Decoder {
         let reused = common_prefix(&self.committed, before).min(self.target.len());
         self.target.truncate(reused);
         self.committed = prompt.to_vec();
+        self.sampler.begin(prompt.len());
         let missing = &before[reused..];
         progress(0, missing.len());
         let outcome = self
@@ -151,6 +162,17 @@ impl Decoder {
     /// One round: emits at least one token and at most `budget`, which is at least 1. The context has
     /// room for one token or more.
     pub fn round(&mut self, budget: usize, cancel: &Cancel) -> Result<Round, PassError> {
+        self.round_until(budget, cancel, &mut |_| false)
+    }
+
+    /// As [`Self::round`]; `stop` is told each token that is emitted, in order, and may end the answer
+    /// after it. What it was told in a round that fails is not committed.
+    pub fn round_until(
+        &mut self,
+        budget: usize,
+        cancel: &Cancel,
+        stop: &mut dyn FnMut(Token) -> bool,
+    ) -> Result<Round, PassError> {
         cancel.check()?;
         let started = Instant::now();
         let fed = self.committed.len() - 1;
@@ -179,8 +201,8 @@ impl Decoder {
             &mut self.committed,
             &drafted,
             &logits,
-            |row, _| argmax(row),
-            |token| self.ends.contains(&token),
+            |row, prefix| self.sampler.pick(row, prefix),
+            |token| stop(token) | self.ends.contains(&token),
         );
         self.target.truncate(self.committed.len() - 1);
         let Some(verified) = verified else {
@@ -207,6 +229,7 @@ impl Decoder {
     pub fn reset(&mut self) {
         self.target.truncate(0);
         self.committed.clear();
+        self.sampler.begin(0);
     }
 
     /// Wall time of one plain pass over the last committed token: what a token costs without drafting
@@ -220,10 +243,12 @@ impl Decoder {
         let started = Instant::now();
         let logits = self.target.forward(&[last], cancel);
         self.target.truncate(fed);
-        std::hint::black_box(argmax(logits?.row(0)));
+        std::hint::black_box(self.sampler.pick(logits?.row(0), &self.committed));
         Ok(Some(started.elapsed()))
     }
 }
 
+#[cfg(test)]
+mod sampled_tests;
 #[cfg(test)]
 mod tests;

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::answer_text::AnswerText;
 use super::baseline::{IDLE_PASSES, Meter};
 use super::protocol::{
-    Command, Event, Failure, FinishReason, Finished, Piece, Ready, Round, StrategyInfo,
+    Command, Event, Failure, FinishReason, Finished, Ready, Round, SamplingInfo, StrategyInfo,
 };
 use super::{Settings, panic_message};
 use crate::cancel::Cancel;
@@ -18,7 +19,7 @@ use crate::decoding::{self, Decoder};
 use crate::model::PassError;
 use crate::model::chat_template::{ChatTemplate, Message, Role};
 use crate::model::load::Loaded;
-use crate::model::tokenizer::{TextStream, Tokenizer};
+use crate::model::tokenizer::Tokenizer;
 use crate::strategy::{self, Parts};
 
 /// The least room for an answer that a prompt must leave.
@@ -32,6 +33,8 @@ pub(super) struct Worker<'a> {
     tokenizer: Arc<Tokenizer>,
     template: ChatTemplate,
     max_tokens: usize,
+    stop: Vec<String>,
+    sampling: Option<SamplingInfo>,
     /// The system prompt, if any, then turns of user and assistant.
     conversation: Vec<Message>,
     meter: Meter,
@@ -70,6 +73,7 @@ impl<'a> Worker<'a> {
             draft_length: settings.draft_length,
             lookup_rule: settings.lookup_rule,
             ends: ends.clone(),
+            sampling: settings.sampling,
         });
         let mut notes = pair.notes;
         notes.extend(
@@ -77,7 +81,8 @@ impl<'a> Worker<'a> {
                 .iter()
                 .map(|(name, why)| format!("{name} cannot run: {why}")),
         );
-        let mut decoder = Decoder::new(pair.target, strategies, ends);
+        let mut decoder =
+            Decoder::new(pair.target, strategies, ends).with_sampling(settings.sampling);
         if !decoder.set_strategy(settings.strategy) {
             notes.push(format!(
                 "drafting with {} instead of {}",
@@ -89,6 +94,11 @@ impl<'a> Worker<'a> {
             tokenizer,
             template,
             max_tokens: settings.max_tokens,
+            stop: settings.stop,
+            sampling: (!settings.sampling.is_greedy()).then_some(SamplingInfo {
+                temperature: settings.sampling.temperature,
+                seed: settings.sampling.seed,
+            }),
             conversation: settings
                 .system
                 .map(|content| Message {
@@ -120,6 +130,7 @@ impl<'a> Worker<'a> {
                 })
                 .collect(),
             strategy: worker.decoder.strategy(),
+            sampling: worker.sampling,
             notes,
         }));
         worker
@@ -248,6 +259,8 @@ impl<'a> Worker<'a> {
             reused_tokens: 0,
             prefill_time: Duration::ZERO,
             answer_tokens: 0,
+            rest: String::new(),
+            sampling: self.sampling,
         };
         match prefill {
             Ok(prefill) => {
@@ -261,7 +274,7 @@ impl<'a> Worker<'a> {
         }
 
         self.meter.restart();
-        let mut stream = TextStream::new();
+        let mut text = AnswerText::new(Arc::clone(&self.tokenizer), &self.stop);
         let mut answer = String::new();
         finished.reason = loop {
             self.obey_between_rounds();
@@ -274,7 +287,8 @@ impl<'a> Worker<'a> {
                     FinishReason::MaxTokens
                 };
             }
-            let round = match self.decoder.round(budget, cancel) {
+            let stop = &mut |token| text.push(token);
+            let round = match self.decoder.round_until(budget, cancel, stop) {
                 Ok(round) => round,
                 Err(PassError::Cancelled(_)) => break FinishReason::Stopped,
                 Err(PassError::Failed(error)) => return Err(error).context("the answer broke off"),
@@ -282,13 +296,18 @@ impl<'a> Worker<'a> {
             self.meter_round(&round, finished.answer_tokens == 0);
             finished.answer_tokens += round.emitted.len();
             let ended = round.ended;
-            let published = self.publish(round, &mut stream);
+            let published = self.publish(round, &mut text);
             answer += &published.text();
             self.tell(Event::Round(published));
+            if text.stopped() {
+                break FinishReason::StopString;
+            }
             if ended {
                 break FinishReason::EndOfTurn;
             }
         };
+        finished.rest = text.finish();
+        answer += &finished.rest;
         Ok((finished, answer))
     }
 
@@ -332,23 +351,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn publish(&self, round: decoding::Round, stream: &mut TextStream) -> Round {
-        let mut pieces: Vec<Piece> = round
-            .emitted
-            .iter()
-            .enumerate()
-            .map(|(i, &token)| Piece {
-                text: stream.push(self.tokenizer.bytes(token)),
-                drafted: i < round.n_accepted,
-            })
-            .collect();
-        if round.ended {
-            pieces.push(Piece {
-                text: std::mem::take(stream).finish(),
-                drafted: false,
-            });
-        }
-        pieces.retain(|piece| !piece.text.is_empty());
+    fn publish(&self, round: decoding::Round, text: &mut AnswerText) -> Round {
         Round {
             strategy: round.strategy,
             n_drafted: round.drafted.len(),
@@ -358,7 +361,7 @@ impl<'a> Worker<'a> {
             draft_time: round.draft_time,
             verify_time: round.verify_time,
             other_time: round.other_time,
-            pieces,
+            pieces: text.take_round(round.n_accepted),
             context_used: self.decoder.committed().len(),
             note: round.draft_error,
         }

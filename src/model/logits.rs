@@ -2,6 +2,9 @@
 
 use super::Token;
 
+/// Logits that are looked at together.
+const CHUNK: usize = 64;
+
 /// Logits of the rows of one pass, row-major `(rows, n_logits)`.
 #[derive(Clone, Debug)]
 pub struct Logits {
@@ -35,10 +38,16 @@ impl Logits {
 pub fn argmax(row: &[f32]) -> Option<Token> {
     let mut best = f32::NEG_INFINITY;
     let mut first = None;
-    for (token, &logit) in (0..).zip(row) {
-        if logit > best {
-            best = logit;
-            first = Some(token);
+    for (start, chunk) in (0..).step_by(CHUNK).zip(row.chunks(CHUNK)) {
+        // Most chunks hold nothing larger, which counting tells without a branch for each.
+        let larger: u32 = chunk.iter().map(|&logit| u32::from(logit > best)).sum();
+        if larger > 0 {
+            for (token, &logit) in (start..).zip(chunk) {
+                if logit > best {
+                    best = logit;
+                    first = Some(token);
+                }
+            }
         }
     }
     first
@@ -57,5 +66,10 @@ mod tests {
         check(&[f32::NEG_INFINITY], None);
         check(&[], None);
         check(&[0.0, f32::INFINITY], Some(1));
+        let mut long = vec![0.0; 3 * CHUNK + 5];
+        for (i, logit) in [(3 * CHUNK + 4, 1.0), (2 * CHUNK, 2.0), (CHUNK - 1, 2.0)] {
+            long[i] = logit;
+            check(&long, Some(i as Token));
+        }
     }
 }

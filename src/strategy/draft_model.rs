@@ -1,5 +1,9 @@
-//! A small model drafts, greedily (Leviathan et al. 2023, arXiv 2211.17192; Chen et al. 2023,
-//! arXiv 2302.01318).
+//! A small model drafts (Leviathan et al. 2023, arXiv 2211.17192; Chen et al. 2023, arXiv 2302.01318).
+//!
+//! Each token is chosen as the target's is, with the same noise, so that the two agree as often as their
+//! distributions let them; without penalties, which would have to be kept for tokens that may be rejected.
+//! That is valid because a token is accepted when the target picks it too (see `decoding::verify`); under
+//! the rule that compares probabilities, shared noise would change the text's distribution.
 //!
 //! The draft model rolls itself back to its common prefix with the committed tokens on each call, so
 //! rejection, full acceptance, swaps and new turns are all the same case.
@@ -8,7 +12,8 @@ use anyhow::anyhow;
 
 use super::{Strategy, common_prefix};
 use crate::cancel::Cancel;
-use crate::model::{Model, PassError, Token, argmax};
+use crate::model::{Model, PassError, Token};
+use crate::sampling::{Sampler, Sampling};
 
 pub(super) const NAME: &str = "draft";
 
@@ -20,26 +25,36 @@ pub struct DraftModel {
     model: Box<dyn Model>,
     /// The tokens in the model's cache.
     cached: Vec<Token>,
+    sampler: Sampler,
     length: usize,
 }
 
 impl DraftModel {
-    /// Drafts `length` tokens a round with `model`, whose vocabulary is the target's.
+    /// Drafts the likeliest `length` tokens a round with `model`, whose vocabulary is the target's.
     pub fn new(mut model: Box<dyn Model>, length: usize) -> Self {
         model.truncate(0);
         Self {
             model,
             cached: Vec::new(),
+            sampler: Sampler::new(Sampling::default()),
             length,
         }
     }
 
-    /// Feeds `tokens` and returns the likeliest token after the last of them.
+    /// Chooses tokens as the target does, which follows `sampling`.
+    #[must_use]
+    pub fn with_sampling(mut self, sampling: Sampling) -> Self {
+        self.sampler = Sampler::new(sampling.without_penalties());
+        self
+    }
+
+    /// Feeds `tokens` and returns the token chosen after the last of them.
     fn step(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Token, PassError> {
         let logits = self.model.forward(tokens, cancel)?;
         self.cached.extend_from_slice(tokens);
         let last = logits.row(logits.rows() - 1);
-        argmax(last).ok_or_else(|| anyhow!("the draft model's logits are not numbers").into())
+        let next = self.sampler.pick(last, &self.cached);
+        next.ok_or_else(|| anyhow!("the draft model's logits are not numbers").into())
     }
 
     /// Brings the cache to `committed` without its last few tokens, and returns those.

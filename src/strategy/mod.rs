@@ -13,6 +13,7 @@ mod suffix_automaton;
 
 use crate::cancel::Cancel;
 use crate::model::{Model, PassError, Token};
+use crate::sampling::Sampling;
 
 pub use draft_model::DraftModel;
 pub use lookup::{Lookup, LookupRule};
@@ -47,6 +48,8 @@ pub struct Parts {
     pub lookup_rule: LookupRule,
     /// Tokens that end an answer.
     pub ends: Vec<Token>,
+    /// How the target's tokens are chosen.
+    pub sampling: Sampling,
 }
 
 /// A strategy that can be chosen by name.
@@ -70,7 +73,8 @@ pub const ALL: &[Entry] = &[
         summary: "a small model drafts",
         build: |parts| {
             let model = std::mem::replace(&mut parts.draft, Err("it is in use".into()))?;
-            Ok(Box::new(DraftModel::new(model, parts.draft_length)))
+            let drafter = DraftModel::new(model, parts.draft_length);
+            Ok(Box::new(drafter.with_sampling(parts.sampling)))
         },
     },
     Entry {

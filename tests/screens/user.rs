@@ -154,6 +154,8 @@ impl User {
             reused_tokens: 0,
             prefill_time: Duration::from_millis(830),
             answer_tokens: 57,
+            rest: String::new(),
+            sampling: None,
         }));
     }
 
@@ -232,6 +234,7 @@ pub fn ready() -> Event {
             strategy("lookup", "repeats from the context"),
         ],
         strategy: "draft",
+        sampling: None,
         notes: Vec::new(),
     })
 }

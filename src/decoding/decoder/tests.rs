@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::Logits;
 use crate::model::scripted::{ScriptedModel, Step};
+use crate::model::{Logits, argmax};
 use crate::strategy::{self, LookupRule, Parts};
 
 const VOCAB: u64 = 12;
@@ -58,6 +58,7 @@ fn decoder(seed: u64, draft_length: usize, lookup_rule: LookupRule, capacity: us
         draft_length,
         lookup_rule,
         ends: vec![END],
+        sampling: Sampling::default(),
     });
     assert!(missing.is_empty());
     Decoder::new(target(seed, capacity), strategies, vec![END])
