@@ -75,6 +75,7 @@ impl<'a> Worker<'a> {
         notes.extend(
             missing
                 .iter()
+                .filter(|(name, _)| strategy::find(name).is_some_and(|entry| entry.cycled))
                 .map(|(name, why)| format!("{name} cannot run: {why}")),
         );
         let mut decoder = Decoder::new(pair.target, strategies, ends);
@@ -117,6 +118,7 @@ impl<'a> Worker<'a> {
                 .map(|entry| StrategyInfo {
                     name: entry.name,
                     summary: entry.summary,
+                    cycled: entry.cycled,
                 })
                 .collect(),
             strategy: worker.decoder.strategy(),

@@ -123,7 +123,7 @@ proptest! {
         draft_length in 1usize..=8,
         budget in 1usize..120,
         rule in 0usize..2,
-        swaps in prop::collection::vec(0usize..3, 120),
+        swaps in prop::collection::vec(0..strategy::ALL.len(), 120),
     ) {
         let expect = alone(seed, &prompt, budget);
         let names: Vec<_> = strategy::names().collect();
