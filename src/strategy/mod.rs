@@ -71,6 +71,9 @@ impl Entry {
     }
 }
 
+/// The name of the strategy that the others are compared with.
+pub const BASELINE: &str = plain::NAME;
+
 /// All strategies, in the order a key cycles through them: the one list.
 pub const ALL: &[Entry] = &[
     Entry {
