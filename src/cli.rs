@@ -158,8 +158,8 @@ pub struct BenchArgs {
     /// What to compare, with commas between: names of strategies, `draft:5` for a draft length; all if not given
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Contender::parse)]
     pub strategies: Vec<Contender>,
-    /// Prompts: `explain`, `code`, `rewrite`, `story` (all if not given), a text file, or a folder of .txt files
-    #[arg(long, value_name = "PLACES", value_delimiter = ',')]
+    /// Prompts: `explain`, `code`, `rewrite`, `story` (all if not given), text files, folders of .txt files
+    #[arg(long, value_name = "PLACE", num_args = 1..)]
     pub prompts: Vec<String>,
     /// Answers with each strategy to each prompt
     #[arg(long, value_name = "R", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
@@ -182,18 +182,27 @@ pub struct BenchArgs {
     /// Use only model files that are on this machine
     #[arg(long)]
     pub offline: bool,
-    /// Print Markdown
-    #[arg(long, group = "format")]
-    pub markdown: bool,
-    /// Print comma-separated values
-    #[arg(long, group = "format")]
-    pub csv: bool,
-    /// Print one JSON object
-    #[arg(long, group = "format")]
-    pub json: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub format: BenchFormat,
     /// Draw two charts into this file as well: speed, and what passes cost
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+}
+
+/// The forms of a report other than the table.
+#[derive(Clone, Copy, Debug, Args)]
+#[group(multiple = false)]
+pub struct BenchFormat {
+    /// Print Markdown
+    #[arg(long)]
+    pub markdown: bool,
+    /// Print comma-separated values
+    #[arg(long)]
+    pub csv: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `speck measure`

@@ -18,6 +18,7 @@ use crate::config;
 use crate::decoding::Decoder;
 use crate::measure::Costs;
 use crate::model::chat_template::{Message, Role};
+use crate::model::device::Device;
 use crate::model::load::{self, LoadSettings, Loaded, load};
 use crate::model::{PassError, Token};
 use crate::strategy::{self, Drafter, LookupRule, Parts, Strategy};
@@ -41,11 +42,11 @@ pub fn run(args: &BenchArgs) -> Result<Exit> {
     shown.clear();
     let (report, ended) = outcome?;
 
-    let out = if args.json {
+    let out = if args.format.json {
         serde_json::to_string(&report)? + "\n"
-    } else if args.csv {
+    } else if args.format.csv {
         table::csv(&report)
-    } else if args.markdown {
+    } else if args.format.markdown {
         table::markdown(&report)
     } else {
         table::text(&report)
@@ -90,24 +91,8 @@ fn measure(
     cancel: &Cancel,
     shown: &mut Progress,
 ) -> Result<(Report, Result<(), PassError>)> {
-    let context = match args.context {
-        Some(context) => usize::try_from(context).expect(USIZE),
-        None => config.model.context,
-    };
     let tokens = usize::try_from(args.tokens).expect(USIZE);
-    let load_settings = LoadSettings {
-        target: settings::target(args.target.as_deref())?,
-        draft: settings::draft(args.draft.as_deref())?,
-        context,
-        device: settings::device(args.device)?,
-        offline: args.offline,
-    };
-    let mut progress = |progress: load::Progress| shown.show(&progress.into());
-    let mut loaded = load(&load_settings, cancel, &mut progress)?;
-    shown.clear();
-    for note in &loaded.pair.notes {
-        tell(note);
-    }
+    let mut loaded = load_models(args, config, cancel, shown)?;
     let system = (!config.chat.system.is_empty()).then(|| config.chat.system.clone());
     let plan_prompts = prompts
         .iter()
@@ -179,6 +164,32 @@ fn measure(
     Ok((report, ended))
 }
 
+fn load_models(
+    args: &BenchArgs,
+    config: &config::Config,
+    cancel: &Cancel,
+    shown: &mut Progress,
+) -> Result<Loaded> {
+    let context = match args.context {
+        Some(context) => usize::try_from(context).expect(USIZE),
+        None => config.model.context,
+    };
+    let settings = LoadSettings {
+        target: settings::target(args.target.as_deref())?,
+        draft: settings::draft(args.draft.as_deref())?,
+        context,
+        device: settings::device(args.device)?,
+        offline: args.offline,
+    };
+    let mut progress = |progress: load::Progress| shown.show(&progress.into());
+    let loaded = load(&settings, cancel, &mut progress)?;
+    shown.clear();
+    for note in &loaded.pair.notes {
+        tell(note);
+    }
+    Ok(loaded)
+}
+
 fn tell(note: &str) {
     eprintln!("speck: {}", clean(note));
 }
@@ -241,7 +252,7 @@ fn build(
     built
 }
 
-fn machine(device: &crate::model::device::Device) -> Machine {
+fn machine(device: &Device) -> Machine {
     let mut system = System::new().ok();
     if let Some(system) = &mut system {
         system.refresh_memory();

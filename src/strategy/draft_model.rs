@@ -98,7 +98,7 @@ mod tests {
     }
 
     impl Model for Counting {
-        fn name(&self) -> &str {
+        fn name(&self) -> &'static str {
             "counting"
         }
 
@@ -161,9 +161,9 @@ mod tests {
                 probabilities,
                 len: 0,
             };
-            let drafter = Drafter::new(Box::new(model));
+            let model = Drafter::new(Box::new(model));
             let rule = DraftRule::TRANSFORMERS;
-            let mut strategy = DraftModel::new(TRANSFORMERS_NAME, drafter, rule, vec![END]);
+            let mut strategy = DraftModel::new(TRANSFORMERS_NAME, model, rule, vec![END]);
             let drafted = strategy.draft(committed, limit, &Cancel::new()).unwrap();
             assert_eq!(drafted, expect, "{committed:?} {doubtful:?} {limit}");
         };
@@ -180,8 +180,8 @@ mod tests {
             probabilities: [0.9; 10],
             len: 0,
         };
-        let drafter = Drafter::new(Box::new(model));
-        let mut strategy = DraftModel::new("", drafter, DraftRule::TRANSFORMERS, vec![]);
+        let model = Drafter::new(Box::new(model));
+        let mut strategy = DraftModel::new("", model, DraftRule::TRANSFORMERS, vec![]);
         let drafted = strategy.draft(&[0], 100, &Cancel::new()).unwrap();
         assert_eq!(drafted.len(), 20);
     }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
+use speck::strategy;
 
 use crate::{check, check_error, speck};
 
@@ -53,7 +54,7 @@ fn every_strategy_answers_and_the_charts_are_drawn() {
         err.contains("fake model") && !err.contains("cannot run"),
         "{err}"
     );
-    check_json(&out, 5, 24);
+    check_json(&out, strategy::ALL.len(), 24);
     let json: Value = serde_json::from_str(&out).unwrap();
     let draft = &json["runs"][1];
     // The scripted draft is wrong at every seventh position.
@@ -122,5 +123,5 @@ fn pair_every_strategy_writes_the_same_on_the_default_pair() {
     let mut command = speck(&["bench", "--target", &target, "--offline", "--json"]);
     command.args(["--tokens", "16", "--runs", "1"]);
     let (out, _) = check(&mut command, "", 0);
-    check_json(&out, 4 * 5, 16);
+    check_json(&out, 4 * strategy::ALL.len(), 16);
 }
