@@ -265,8 +265,11 @@ impl Display for Head<'_> {
         }
         write!(
             f,
-            "\n{} tokens, {}, {} runs",
-            settings.tokens, settings.sampling, settings.runs
+            "\n{} tokens, {}, {} {}",
+            settings.tokens,
+            settings.sampling,
+            settings.runs,
+            if settings.runs == 1 { "run" } else { "runs" }
         )
     }
 }
