@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 
+use crate::bench::Contender;
 use crate::config::{Config, Device, MAX_CONTEXT, MAX_DRAFT_LENGTH, MAX_MAX_TOKENS, MAX_THREADS};
 use crate::model::shape;
 use crate::strategy;
@@ -43,6 +44,16 @@ Examples:
   speck measure --shape qwen2.5-7b     what speculation would be worth, before fetching 5 GB
   speck measure --json | jq .break_even";
 
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  speck bench                                     every strategy on four prompts
+  speck bench --strategies draft:2,draft:4,draft:8 --prompts code
+  speck bench --prompts my-prompts/ --tokens 256 --runs 5
+  speck bench --markdown --svg bench.svg > bench.md
+  speck bench --json | jq '.runs[] | {prompt, strategy, speedup}'
+
+What the numbers mean: docs/bench.md";
+
 /// A terminal chat with a local language model that shows, live, what speculative decoding is worth.
 #[derive(Debug, Parser)]
 #[command(name = "speck", version, after_help = EXIT_CODES)]
@@ -57,6 +68,8 @@ pub struct Cli {
 pub enum Command {
     /// Chat with a model: on the screen, or one answer for a question or piped text.
     Chat(Box<ChatArgs>),
+    /// Compare the strategies on the same prompts: speed, tokens per pass, and that the text is the same.
+    Bench(BenchArgs),
     /// Measure what passes cost on this machine, and what speculation is worth by that.
     Measure(MeasureArgs),
     /// List, fetch, check and remove model files.
@@ -147,6 +160,63 @@ impl ChatArgs {
         put(self.system.as_ref(), &mut config.chat.system);
         put(self.theme.as_ref(), &mut config.screen.theme);
     }
+}
+
+/// `speck bench`
+#[derive(Debug, Args)]
+#[command(after_help = BENCH_EXAMPLES)]
+pub struct BenchArgs {
+    /// What to compare, with commas between: names of strategies, `draft:5` for a draft length; all if not given
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Contender::parse)]
+    pub strategies: Vec<Contender>,
+    /// Prompts: `explain`, `code`, `rewrite`, `story` (all if not given), text files, folders of .txt files
+    #[arg(long, value_name = "PLACE", num_args = 1..)]
+    pub prompts: Vec<String>,
+    /// Answers with each strategy to each prompt
+    #[arg(long, value_name = "R", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub runs: u64,
+    /// The longest answer, in tokens
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u64).range(1..=MAX_MAX_TOKENS))]
+    pub tokens: u64,
+    /// The model that writes [key: model.target]
+    #[arg(long, value_name = "REF")]
+    pub target: Option<String>,
+    /// The model that drafts: a model, `auto` or `none` [key: model.draft]
+    #[arg(long, value_name = "REF")]
+    pub draft: Option<String>,
+    /// Tokens that prompt and answer may hold together; 0 = as trained, at most 8192 [key: model.context]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=MAX_CONTEXT))]
+    pub context: Option<u64>,
+    /// Where models run [key: model.device]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<Device>,
+    /// Threads of the CPU engine; 0 = one for each physical core, on a Mac each performance core [key: model.threads]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=MAX_THREADS))]
+    pub threads: Option<u64>,
+    /// Use only model files that are on this machine
+    #[arg(long)]
+    pub offline: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub format: BenchFormat,
+    /// Draw two charts into this file as well: speed, and what passes cost
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+/// The forms of a report other than the table.
+#[derive(Clone, Copy, Debug, Args)]
+#[group(multiple = false)]
+pub struct BenchFormat {
+    /// Print Markdown
+    #[arg(long)]
+    pub markdown: bool,
+    /// Print comma-separated values
+    #[arg(long)]
+    pub csv: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `speck measure`

@@ -21,6 +21,8 @@ pub mod decoding;
 pub mod engine;
 pub mod stats;
 
+pub mod bench;
+
 pub mod app;
 pub mod ui;
 

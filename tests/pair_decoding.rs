@@ -13,7 +13,7 @@ use speck::model::load::{DraftChoice, LoadSettings, Loaded, load};
 use speck::model::registry::Reference;
 use speck::model::{Token, argmax};
 use speck::sampling::Sampling;
-use speck::strategy::{self, LookupRule, Parts};
+use speck::strategy::{self, Drafter, LookupRule, Parts};
 
 const GREEDY: &str = include_str!("cases/greedy.json");
 const LOGITS: &str = include_str!("cases/logits.json");
@@ -51,12 +51,11 @@ fn decoder(draft_length: usize, sampling: Sampling) -> (Decoder, Vec<Vec<Token>>
         })
         .collect();
     let ends = loaded.tokenizer.end_of_turn().to_vec();
-    let (strategies, missing) = strategy::build_all(Parts {
-        draft: loaded.pair.draft,
+    let (strategies, missing) = strategy::build_all(&Parts {
+        draft: loaded.pair.draft.map(|model| Drafter::new(model, sampling)),
         draft_length,
         lookup_rule: LookupRule::Longest,
         ends: ends.clone(),
-        sampling,
     });
     assert!(missing.is_empty(), "{missing:?}");
     let decoder = Decoder::new(loaded.pair.target, strategies, ends).with_sampling(sampling);

@@ -9,6 +9,7 @@ use speck::engine::{Settings, start};
 use speck::model::device::DeviceChoice;
 use speck::model::load::{DraftChoice, LoadSettings, load};
 use speck::model::registry::Reference;
+use speck::sampling::Sampling;
 use speck::strategy::LookupRule;
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate};
 
@@ -71,6 +72,8 @@ fn pair_memory_is_the_weights_once_the_cache_and_little_else() {
         lookup_rule: LookupRule::Longest,
         max_tokens: CONTEXT,
         system: None,
+        stop: Vec::new(),
+        sampling: Sampling::default(),
     };
     let mut engine = start(settings(), engine);
     until(&mut engine, |event| {

@@ -116,11 +116,18 @@ impl Decoder {
             .strategies
             .iter()
             .position(|strategy| strategy.name() == name);
-        if let Some(index) = found.filter(|&index| index != self.active) {
+        if let Some(index) = found {
+            self.select(index);
+        }
+        found.is_some()
+    }
+
+    /// Drafts with the strategy at `index` of those given to [`Self::new`] from the next round on.
+    pub fn select(&mut self, index: usize) {
+        if index != self.active {
             self.active = index;
             self.strategies[index].begin(&self.committed);
         }
-        found.is_some()
     }
 
     /// Starts an answer to `prompt`, which is not empty: keeps what the cache shares with it and feeds

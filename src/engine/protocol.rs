@@ -82,7 +82,7 @@ pub struct Ready {
     pub device: String,
     /// Tokens that prompt and answer may hold together.
     pub context_limit: usize,
-    /// The strategies that can run here, in the order a key cycles through them.
+    /// The strategies that can run here, in the order a key cycles through those it stops at.
     pub strategies: Vec<StrategyInfo>,
     /// The strategy that drafts now.
     pub strategy: &'static str,
@@ -108,6 +108,8 @@ pub struct StrategyInfo {
     pub name: &'static str,
     /// What it drafts from, in a few words.
     pub summary: &'static str,
+    /// Whether a key stops at it; the others are chosen by name.
+    pub cycled: bool,
 }
 
 /// The cost of plain decoding, measured.

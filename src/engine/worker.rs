@@ -20,7 +20,7 @@ use crate::model::PassError;
 use crate::model::chat_template::{ChatTemplate, Message, Role};
 use crate::model::load::Loaded;
 use crate::model::tokenizer::Tokenizer;
-use crate::strategy::{self, Parts};
+use crate::strategy::{self, Drafter, Parts};
 
 /// The least room for an answer that a prompt must leave.
 const LEAST_ANSWER: usize = 16;
@@ -68,17 +68,19 @@ impl<'a> Worker<'a> {
             .ok()
             .map(|draft| draft.name().to_owned());
         let ends = tokenizer.end_of_turn().to_vec();
-        let (strategies, missing) = strategy::build_all(Parts {
-            draft: pair.draft,
+        let (strategies, missing) = strategy::build_all(&Parts {
+            draft: pair
+                .draft
+                .map(|model| Drafter::new(model, settings.sampling)),
             draft_length: settings.draft_length,
             lookup_rule: settings.lookup_rule,
             ends: ends.clone(),
-            sampling: settings.sampling,
         });
         let mut notes = pair.notes;
         notes.extend(
             missing
                 .iter()
+                .filter(|(name, _)| strategy::find(name).is_some_and(|entry| entry.cycled))
                 .map(|(name, why)| format!("{name} cannot run: {why}")),
         );
         let mut decoder =
@@ -127,6 +129,7 @@ impl<'a> Worker<'a> {
                 .map(|entry| StrategyInfo {
                     name: entry.name,
                     summary: entry.summary,
+                    cycled: entry.cycled,
                 })
                 .collect(),
             strategy: worker.decoder.strategy(),

@@ -53,6 +53,19 @@ pub fn argmax(row: &[f32]) -> Option<Token> {
     first
 }
 
+/// The probability of the likeliest token, `token`, by the softmax of a row, 0 to 1. Logits more than 20
+/// under its own count as nothing: 50,000 of them would add 1e-4 to the sum.
+pub fn probability(row: &[f32], token: Token) -> f64 {
+    let most = row[token as usize];
+    let sum: f32 = row
+        .iter()
+        .map(|logit| logit - most)
+        .filter(|&under| under > -20.0)
+        .map(f32::exp)
+        .sum();
+    f64::from(sum).recip()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,5 +84,16 @@ mod tests {
             long[i] = logit;
             check(&long, Some(i as Token));
         }
+    }
+
+    #[test]
+    fn the_probability_of_the_likeliest_token_is_its_softmax() {
+        let check = |row: &[f32], token, expect: f64| {
+            let got = probability(row, token);
+            assert!((got - expect).abs() < 1e-6, "{row:?}: {got}");
+        };
+        check(&[0.0, 3.0f32.ln()], 1, 0.75);
+        check(&[7.0, 7.0, 7.0, 7.0], 0, 0.25);
+        check(&[-500.0, 500.0, f32::NEG_INFINITY], 1, 1.0);
     }
 }

@@ -4,84 +4,61 @@
 //! distributions let them; without penalties, which would have to be kept for tokens that may be rejected.
 //! That is valid because a token is accepted when the target picks it too (see `decoding::verify`); under
 //! the rule that compares probabilities, shared noise would change the text's distribution.
-//!
-//! The draft model rolls itself back to its common prefix with the committed tokens on each call, so
-//! rejection, full acceptance, swaps and new turns are all the same case.
 
-use anyhow::anyhow;
-
-use super::{Strategy, common_prefix};
+use super::{Drafter, Strategy};
 use crate::cancel::Cancel;
-use crate::model::{Model, PassError, Token};
-use crate::sampling::{Sampler, Sampling};
+use crate::model::{PassError, Token, probability};
 
 pub(super) const NAME: &str = "draft";
+/// The name of [`DraftRule::TRANSFORMERS`] as a strategy of its own.
+pub(super) const TRANSFORMERS_NAME: &str = "draft-transformers";
 
-/// Committed tokens that are fed together with the first step; more are prefilled before it.
-const CATCH_UP_ROWS: usize = 16;
+/// How many tokens a draft model drafts in a round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DraftRule {
+    /// Always as many.
+    Fixed(usize),
+    /// The rule of Hugging Face transformers (`AssistedCandidateGenerator` with a constant schedule): up
+    /// to `length` tokens, none after one that ends an answer or whose probability is under `floor`.
+    Transformers {
+        /// Tokens drafted at most (the library's default: 20).
+        length: usize,
+        /// The probability under which a token, itself kept, is the last (the library's default: 0.4).
+        floor: f64,
+    },
+}
 
-/// Drafts a fixed number of tokens with a model of its own.
+impl DraftRule {
+    /// The rule of transformers with its default settings.
+    pub const TRANSFORMERS: Self = Self::Transformers {
+        length: 20,
+        floor: 0.4,
+    };
+}
+
+/// Drafts with a draft model.
 pub struct DraftModel {
-    model: Box<dyn Model>,
-    /// The tokens in the model's cache.
-    cached: Vec<Token>,
-    sampler: Sampler,
-    length: usize,
+    name: &'static str,
+    drafter: Drafter,
+    rule: DraftRule,
+    ends: Vec<Token>,
 }
 
 impl DraftModel {
-    /// Drafts the likeliest `length` tokens a round with `model`, whose vocabulary is the target's.
-    pub fn new(mut model: Box<dyn Model>, length: usize) -> Self {
-        model.truncate(0);
+    /// Drafts with `drafter` by `rule`; the tokens in `ends` end an answer.
+    pub fn new(name: &'static str, drafter: Drafter, rule: DraftRule, ends: Vec<Token>) -> Self {
         Self {
-            model,
-            cached: Vec::new(),
-            sampler: Sampler::new(Sampling::default()),
-            length,
+            name,
+            drafter,
+            rule,
+            ends,
         }
-    }
-
-    /// Chooses tokens as the target does, which follows `sampling`.
-    #[must_use]
-    pub fn with_sampling(mut self, sampling: Sampling) -> Self {
-        self.sampler = Sampler::new(sampling.without_penalties());
-        self
-    }
-
-    /// Feeds `tokens` and returns the token chosen after the last of them.
-    fn step(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Token, PassError> {
-        let logits = self.model.forward(tokens, cancel)?;
-        self.cached.extend_from_slice(tokens);
-        let last = logits.row(logits.rows() - 1);
-        let next = self.sampler.pick(last, &self.cached);
-        next.ok_or_else(|| anyhow!("the draft model's logits are not numbers").into())
-    }
-
-    /// Brings the cache to `committed` without its last few tokens, and returns those.
-    fn catch_up<'a>(
-        &mut self,
-        committed: &'a [Token],
-        cancel: &Cancel,
-    ) -> Result<&'a [Token], PassError> {
-        let known = &self.cached[..self.cached.len().min(self.model.len())];
-        let reused = common_prefix(known, &committed[..committed.len() - 1]);
-        self.model.truncate(reused);
-        self.cached.truncate(reused);
-        let missing = &committed[reused..];
-        if missing.len() <= CATCH_UP_ROWS {
-            return Ok(missing);
-        }
-        let (before, last) = missing.split_at(missing.len() - 1);
-        let outcome = self.model.prefill(before, cancel, &mut |_| {});
-        self.cached
-            .extend_from_slice(&before[..self.model.len() - reused]);
-        outcome.map(|()| last)
     }
 }
 
 impl Strategy for DraftModel {
     fn name(&self) -> &'static str {
-        NAME
+        self.name
     }
 
     fn begin(&mut self, _committed: &[Token]) {}
@@ -92,20 +69,125 @@ impl Strategy for DraftModel {
         limit: usize,
         cancel: &Cancel,
     ) -> Result<Vec<Token>, PassError> {
-        let length = self.length.min(limit);
-        if length == 0 {
-            return Ok(Vec::new());
+        let Self {
+            drafter,
+            rule,
+            ends,
+            ..
+        } = self;
+        match *rule {
+            DraftRule::Fixed(length) => {
+                drafter.draft(committed, length.min(limit), cancel, &mut |_, _| true)
+            }
+            DraftRule::Transformers { length, floor } => {
+                let mut goes_on =
+                    |token, row: &[f32]| !ends.contains(&token) && probability(row, token) >= floor;
+                drafter.draft(committed, length.min(limit), cancel, &mut goes_on)
+            }
         }
-        if committed.len() + length - 1 > self.model.capacity() {
-            let capacity = self.model.capacity();
-            return Err(anyhow!("the draft model's context of {capacity} tokens is full").into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Logits, Model};
+    use crate::sampling::Sampling;
+
+    const END: Token = 9;
+
+    /// Counts up; writes each token with the probability that is listed for it, of ten.
+    struct Counting {
+        probabilities: [f64; 10],
+        len: usize,
+    }
+
+    impl Model for Counting {
+        fn name(&self) -> &'static str {
+            "counting"
         }
-        let missing = self.catch_up(committed, cancel)?;
-        let mut drafted = vec![self.step(missing, cancel)?];
-        while drafted.len() < length {
-            let last = drafted[drafted.len() - 1];
-            drafted.push(self.step(&[last], cancel)?);
+
+        fn n_logits(&self) -> usize {
+            10
         }
-        Ok(drafted)
+
+        fn capacity(&self) -> usize {
+            100
+        }
+
+        fn len(&self) -> usize {
+            self.len
+        }
+
+        fn pass_bytes(&self) -> u64 {
+            0
+        }
+
+        fn truncate(&mut self, len: usize) {
+            self.len = self.len.min(len);
+        }
+
+        fn prefill(
+            &mut self,
+            tokens: &[Token],
+            _: &Cancel,
+            _: &mut dyn FnMut(usize),
+        ) -> Result<(), PassError> {
+            self.len += tokens.len();
+            Ok(())
+        }
+
+        fn forward(&mut self, tokens: &[Token], _: &Cancel) -> Result<Logits, PassError> {
+            self.len += tokens.len();
+            let rows = tokens.iter().flat_map(|&token| {
+                let next = (token + 1) % 10;
+                let likely = self.probabilities[next as usize];
+                (0..10).map(move |other| {
+                    let share = if other == next {
+                        likely
+                    } else {
+                        (1.0 - likely) / 9.0
+                    };
+                    share.ln() as f32
+                })
+            });
+            Ok(Logits::new(rows.collect(), 10))
+        }
+    }
+
+    #[test]
+    fn the_transformers_rule_stops_after_the_first_doubtful_token_which_it_keeps() {
+        let check = |committed: &[Token], doubtful: &[usize], limit: usize, expect: &[Token]| {
+            let mut probabilities = [0.41; 10];
+            for &token in doubtful {
+                probabilities[token] = 0.39;
+            }
+            let model = Counting {
+                probabilities,
+                len: 0,
+            };
+            let model = Drafter::new(Box::new(model), Sampling::default());
+            let rule = DraftRule::TRANSFORMERS;
+            let mut strategy = DraftModel::new(TRANSFORMERS_NAME, model, rule, vec![END]);
+            let drafted = strategy.draft(committed, limit, &Cancel::new()).unwrap();
+            assert_eq!(drafted, expect, "{committed:?} {doubtful:?} {limit}");
+        };
+        check(&[1], &[4], 100, &[2, 3, 4]);
+        check(&[1], &[2, 4], 100, &[2]);
+        check(&[1], &[4], 2, &[2, 3]);
+        check(&[1], &[4], 0, &[]);
+        check(&[6], &[], 100, &[7, 8, END]);
+    }
+
+    #[test]
+    fn the_transformers_rule_drafts_twenty_tokens_at_most() {
+        let model = Counting {
+            probabilities: [0.9; 10],
+            len: 0,
+        };
+        let model = Drafter::new(Box::new(model), Sampling::default());
+        let mut strategy = DraftModel::new("", model, DraftRule::TRANSFORMERS, vec![]);
+        let drafted = strategy.draft(&[0], 100, &Cancel::new()).unwrap();
+        assert_eq!(drafted.len(), 20);
     }
 }

@@ -7,15 +7,16 @@
 //! To add one: a file here, and one entry in [`ALL`].
 
 mod draft_model;
+mod drafter;
 mod lookup;
 mod plain;
 mod suffix_automaton;
 
 use crate::cancel::Cancel;
-use crate::model::{Model, PassError, Token};
-use crate::sampling::Sampling;
+use crate::model::{PassError, Token};
 
-pub use draft_model::DraftModel;
+pub use draft_model::{DraftModel, DraftRule};
+pub use drafter::Drafter;
 pub use lookup::{Lookup, LookupRule};
 pub use plain::Plain;
 
@@ -41,15 +42,13 @@ pub trait Strategy: Send {
 /// What strategies are built from.
 pub struct Parts {
     /// The draft model, or why there is none.
-    pub draft: Result<Box<dyn Model>, String>,
+    pub draft: Result<Drafter, String>,
     /// Tokens that the draft model drafts in a round.
     pub draft_length: usize,
     /// How prompt lookup finds its match.
     pub lookup_rule: LookupRule,
     /// Tokens that end an answer.
     pub ends: Vec<Token>,
-    /// How the target's tokens are chosen.
-    pub sampling: Sampling,
 }
 
 /// A strategy that can be chosen by name.
@@ -58,31 +57,88 @@ pub struct Entry {
     pub name: &'static str,
     /// What it drafts from, in a few words.
     pub summary: &'static str,
-    build: fn(&mut Parts) -> Result<Box<dyn Strategy>, String>,
+    /// Whether the chat's key stops at it. The others are for comparisons and chosen by name.
+    pub cycled: bool,
+    /// Whether it always drafts [`Parts::draft_length`] tokens.
+    pub fixed_length: bool,
+    build: fn(&Parts) -> Result<Box<dyn Strategy>, String>,
 }
+
+impl Entry {
+    /// Builds the strategy, or says why it cannot run.
+    pub fn build(&self, parts: &Parts) -> Result<Box<dyn Strategy>, String> {
+        (self.build)(parts)
+    }
+}
+
+/// The name of the strategy that the others are compared with.
+pub const BASELINE: &str = plain::NAME;
 
 /// All strategies, in the order a key cycles through them: the one list.
 pub const ALL: &[Entry] = &[
     Entry {
         name: plain::NAME,
         summary: "no drafting: the baseline",
+        cycled: true,
+        fixed_length: false,
         build: |_| Ok(Box::new(Plain)),
     },
     Entry {
         name: draft_model::NAME,
         summary: "a small model drafts",
+        cycled: true,
+        fixed_length: true,
         build: |parts| {
-            let model = std::mem::replace(&mut parts.draft, Err("it is in use".into()))?;
-            let drafter = DraftModel::new(model, parts.draft_length);
-            Ok(Box::new(drafter.with_sampling(parts.sampling)))
+            let rule = DraftRule::Fixed(parts.draft_length);
+            draft_model(draft_model::NAME, rule, parts)
         },
     },
     Entry {
         name: lookup::NAME,
         summary: "drafts from the conversation",
-        build: |parts| Ok(Box::new(Lookup::new(parts.lookup_rule, parts.ends.clone()))),
+        cycled: true,
+        fixed_length: false,
+        build: |parts| Ok(lookup(lookup::NAME, parts.lookup_rule, parts)),
+    },
+    Entry {
+        name: draft_model::TRANSFORMERS_NAME,
+        summary: "a small model drafts, by the rule of transformers",
+        cycled: false,
+        fixed_length: false,
+        build: |parts| {
+            let rule = DraftRule::TRANSFORMERS;
+            draft_model(draft_model::TRANSFORMERS_NAME, rule, parts)
+        },
+    },
+    Entry {
+        name: lookup::TRANSFORMERS_NAME,
+        summary: "drafts from the conversation, by the rule of transformers",
+        cycled: false,
+        fixed_length: false,
+        build: |parts| {
+            let rule = LookupRule::TRANSFORMERS;
+            Ok(lookup(lookup::TRANSFORMERS_NAME, rule, parts))
+        },
     },
 ];
+
+fn draft_model(
+    name: &'static str,
+    rule: DraftRule,
+    parts: &Parts,
+) -> Result<Box<dyn Strategy>, String> {
+    let drafter = parts.draft.clone()?;
+    Ok(Box::new(DraftModel::new(
+        name,
+        drafter,
+        rule,
+        parts.ends.clone(),
+    )))
+}
+
+fn lookup(name: &'static str, rule: LookupRule, parts: &Parts) -> Box<dyn Strategy> {
+    Box::new(Lookup::new(name, rule, parts.ends.clone()))
+}
 
 /// The names of all strategies.
 pub fn names() -> impl ExactSizeIterator<Item = &'static str> {
@@ -98,11 +154,11 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 pub type Missing = (&'static str, String);
 
 /// Builds every strategy that can run, and says why each other one cannot.
-pub fn build_all(mut parts: Parts) -> (Vec<Box<dyn Strategy>>, Vec<Missing>) {
+pub fn build_all(parts: &Parts) -> (Vec<Box<dyn Strategy>>, Vec<Missing>) {
     let mut built = Vec::new();
     let mut missing = Vec::new();
     for entry in ALL {
-        match (entry.build)(&mut parts) {
+        match entry.build(parts) {
             Ok(strategy) => built.push(strategy),
             Err(why) => missing.push((entry.name, why)),
         }

@@ -57,8 +57,8 @@ pub fn verdict(speed_up: f64, theme: &Theme) -> (&'static str, &'static str, Sty
 pub fn strategy_glyph(name: &str) -> &'static str {
     match name {
         "plain" => "○",
-        "draft" => "◆",
-        "lookup" => "≡",
+        "draft" | "draft-transformers" => "◆",
+        "lookup" | "lookup-transformers" => "≡",
         "auto" => "◈",
         _ => "•",
     }

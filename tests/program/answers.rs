@@ -133,7 +133,13 @@ fn json_lines_add_up() {
     };
     assert_eq!(
         ready["strategies"],
-        serde_json::json!(["plain", "draft", "lookup"])
+        serde_json::json!([
+            "plain",
+            "draft",
+            "lookup",
+            "draft-transformers",
+            "lookup-transformers"
+        ])
     );
     let [done] = of_type("done")[..] else {
         panic!("one done")

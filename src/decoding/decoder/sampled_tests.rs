@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::scripted::{ScriptedModel, Step};
 use crate::sampling::definition::row_after;
-use crate::strategy::{self, LookupRule, Parts};
+use crate::strategy::{self, DraftModel, DraftRule, Drafter, LookupRule, Parts};
 
 const VOCAB: usize = 12;
 const END: Token = 0;
@@ -29,12 +29,11 @@ fn decoder(sampling: Sampling, draft_length: usize) -> Decoder {
     let model = |rows: fn(&[Token]) -> Vec<f32>| {
         Box::new(ScriptedModel::with_logits("scripted", VOCAB, 1024, rows))
     };
-    let (strategies, missing) = strategy::build_all(Parts {
-        draft: Ok(model(draft_row)),
+    let (strategies, missing) = strategy::build_all(&Parts {
+        draft: Ok(Drafter::new(model(draft_row), sampling)),
         draft_length,
         lookup_rule: LookupRule::Longest,
         ends: vec![END],
-        sampling,
     });
     assert!(missing.is_empty());
     Decoder::new(model(row), strategies, vec![END]).with_sampling(sampling)
@@ -103,12 +102,22 @@ fn prompt_and_seed_alone_decide_the_text() {
     assert!(accepted > 10_000, "{accepted} drafted tokens accepted");
 }
 
+/// The strategy `draft` with this model.
+fn drafting(model: Box<dyn Model>, length: usize) -> Box<dyn Strategy> {
+    let drafter = Drafter::new(model, Sampling::default());
+    Box::new(DraftModel::new(
+        "draft",
+        drafter,
+        DraftRule::Fixed(length),
+        vec![],
+    ))
+}
+
 /// A model that writes 1, 2, 3, … after the prompt 0, and a strategy that drafts so many of them.
 fn counting(draft_length: usize) -> Decoder {
     let script = |context: &[Token]| Step::Write(context[context.len() - 1] + 1);
     let model = || Box::new(ScriptedModel::new("counting", 100, 100, script));
-    let drafter = strategy::DraftModel::new(model(), draft_length);
-    let mut decoder = Decoder::new(model(), vec![Box::new(drafter)], vec![50]);
+    let mut decoder = Decoder::new(model(), vec![drafting(model(), draft_length)], vec![50]);
     decoder.begin(&[0], &Cancel::new(), &mut |_, _| {}).unwrap();
     decoder
 }
@@ -160,7 +169,7 @@ fn a_stop_while_drafting_changes_nothing() {
         Step::Write(context[context.len() - 1] + 1)
     };
     let drafts = ScriptedModel::new("stopping", 100, 100, script);
-    decoder.strategies = vec![Box::new(strategy::DraftModel::new(Box::new(drafts), 8))];
+    decoder.strategies = vec![drafting(Box::new(drafts), 8)];
     let stopped = decoder.round_until(100, &cancel, &mut |_| panic!("nothing is emitted"));
     assert!(matches!(stopped, Err(PassError::Cancelled(_))));
     assert_eq!((decoder.committed(), decoder.target.len()), (&[0][..], 0));

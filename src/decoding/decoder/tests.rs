@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::model::scripted::{ScriptedModel, Step};
 use crate::model::{Logits, argmax};
-use crate::strategy::{self, LookupRule, Parts};
+use crate::strategy::{self, Drafter, LookupRule, Parts};
 
 const VOCAB: u64 = 12;
 const END: Token = 0;
@@ -53,12 +53,11 @@ fn draft(seed: u64, capacity: usize) -> Box<dyn Model> {
 }
 
 fn decoder(seed: u64, draft_length: usize, lookup_rule: LookupRule, capacity: usize) -> Decoder {
-    let (strategies, missing) = strategy::build_all(Parts {
-        draft: Ok(draft(seed, capacity)),
+    let (strategies, missing) = strategy::build_all(&Parts {
+        draft: Ok(Drafter::new(draft(seed, capacity), Sampling::default())),
         draft_length,
         lookup_rule,
         ends: vec![END],
-        sampling: Sampling::default(),
     });
     assert!(missing.is_empty());
     Decoder::new(target(seed, capacity), strategies, vec![END])
@@ -124,7 +123,7 @@ proptest! {
         draft_length in 1usize..=8,
         budget in 1usize..120,
         rule in 0usize..2,
-        swaps in prop::collection::vec(0usize..3, 120),
+        swaps in prop::collection::vec(0..strategy::ALL.len(), 120),
     ) {
         let expect = alone(seed, &prompt, budget);
         let names: Vec<_> = strategy::names().collect();
