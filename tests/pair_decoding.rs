@@ -2,8 +2,10 @@
 //!
 //! `pair_` tests run in CI; `full_` tests are the whole matrix, run by scripts/identity.sh.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use candle_core::Device;
+use candle_core::quantized::{GgmlDType, QTensor, gguf_file};
 use serde::Deserialize;
 use speck::cancel::Cancel;
 use speck::decoding::Decoder;
@@ -19,11 +21,18 @@ const GREEDY: &str = include_str!("cases/greedy.json");
 const LOGITS: &str = include_str!("cases/logits.json");
 const PROMPTS: &str = include_str!("cases/questions.json");
 
+fn target() -> PathBuf {
+    let path = std::env::var_os("SPECK_TEST_TARGET");
+    path.expect("SPECK_TEST_TARGET: see scripts/test.sh").into()
+}
+
 fn loaded() -> Loaded {
-    let path =
-        std::env::var_os("SPECK_TEST_TARGET").expect("SPECK_TEST_TARGET: see scripts/test.sh");
+    loaded_from(target())
+}
+
+fn loaded_from(target: PathBuf) -> Loaded {
     let settings = LoadSettings {
-        target: Reference::File(PathBuf::from(path)),
+        target: Reference::File(target),
         draft: DraftChoice::Auto,
         context: 1024,
         device: DeviceChoice::Cpu,
@@ -35,7 +44,14 @@ fn loaded() -> Loaded {
 
 /// A decoder on the pair, the ends of an answer, and the prompts as tokens.
 fn decoder(draft_length: usize, sampling: Sampling) -> (Decoder, Vec<Vec<Token>>) {
-    let loaded = loaded();
+    decoder_on(loaded(), draft_length, sampling)
+}
+
+fn decoder_on(
+    loaded: Loaded,
+    draft_length: usize,
+    sampling: Sampling,
+) -> (Decoder, Vec<Vec<Token>>) {
     let prompts: Vec<String> = serde_json::from_str(PROMPTS).unwrap();
     let prompts = prompts
         .into_iter()
@@ -99,14 +115,25 @@ fn write(
 
 /// Compares every way of drafting with plain decoding, for the prompts at `which`.
 fn check_identity(which: &[usize], lengths: &[usize], budget: usize, sampling: Sampling) {
-    let (mut plain, prompts) = decoder(1, sampling);
+    check_identity_on(&target(), which, lengths, budget, sampling);
+}
+
+fn check_identity_on(
+    target: &Path,
+    which: &[usize],
+    lengths: &[usize],
+    budget: usize,
+    sampling: Sampling,
+) {
+    let decoder = |length| decoder_on(loaded_from(target.to_path_buf()), length, sampling);
+    let (mut plain, prompts) = decoder(1);
     let expect: Vec<Vec<Token>> = which
         .iter()
         .map(|&i| write(&mut plain, &prompts[i], budget, |_| "plain", |_| false))
         .collect();
     let mut compared = 0;
     for &length in lengths {
-        let (mut decoder, _) = decoder(length, sampling);
+        let (mut decoder, _) = decoder(length);
         for (&i, expect) in which.iter().zip(&expect) {
             let mut check = |what: &str, written: Vec<Token>| {
                 assert_eq!(
@@ -193,6 +220,62 @@ fn full_sampled_texts_do_not_depend_on_the_strategy() {
         ..sampled(0, true)
     };
     check_identity(&all, &[1, 2, 3, 4, 5, 6, 7, 8], 256, greedy);
+}
+
+/// Writes the target anew with matrices of type `dtype`, where their rows are whole blocks of it, else of
+/// type `Q8_0`, as llama.cpp does.
+fn requantised(dtype: GgmlDType) -> tempfile::TempPath {
+    let mut file = std::fs::File::open(target()).unwrap();
+    let content = gguf_file::Content::read(&mut file).unwrap();
+    let tensors: Vec<(&str, QTensor)> = content
+        .tensor_infos
+        .keys()
+        .map(|name| {
+            let tensor = content.tensor(&mut file, name, &Device::Cpu).unwrap();
+            if tensor.rank() < 2 {
+                return (name.as_str(), tensor);
+            }
+            let columns = *tensor.shape().dims().last().unwrap();
+            let fits = columns.is_multiple_of(dtype.block_size());
+            let dtype = if fits { dtype } else { GgmlDType::Q8_0 };
+            let values = tensor.dequantize(&Device::Cpu).unwrap();
+            (name.as_str(), QTensor::quantize(&values, dtype).unwrap())
+        })
+        .collect();
+    let metadata: Vec<_> = content
+        .metadata
+        .iter()
+        .map(|(k, v)| (k.as_str(), v))
+        .collect();
+    let tensors: Vec<_> = tensors
+        .iter()
+        .map(|(name, tensor)| (*name, tensor))
+        .collect();
+    let mut out = tempfile::NamedTempFile::with_suffix(".gguf").unwrap();
+    gguf_file::write(&mut out, &metadata, &tensors).unwrap();
+    out.into_temp_path()
+}
+
+#[test]
+#[ignore = "long: scripts/identity.sh"]
+fn full_texts_do_not_depend_on_the_strategy_in_any_format() {
+    for dtype in [
+        GgmlDType::F32,
+        GgmlDType::F16,
+        GgmlDType::BF16,
+        GgmlDType::Q4_0,
+        GgmlDType::Q5_0,
+        GgmlDType::Q5_1,
+        GgmlDType::Q8_0,
+        GgmlDType::Q4K,
+        GgmlDType::Q5K,
+        GgmlDType::Q6K,
+    ] {
+        print!("{dtype:?}: ");
+        let file = requantised(dtype);
+        let (which, lengths) = ([0, 1, 4, 7], [1, 3, 5, 8]);
+        check_identity_on(&file, &which, &lengths, 128, Sampling::default());
+    }
 }
 
 #[derive(Deserialize)]
