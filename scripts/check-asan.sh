@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the CPU engine's tests under AddressSanitizer, which finds reads and writes outside of an allocation: on
-# x86-64 the AVX2 path and the scalar one (the tests run every path that the processor has), on aarch64 NEON's.
+# x86-64 the scalar path, AVX2's and AVX-512's, on aarch64 NEON's, as far as the processor has them.
 #   scripts/check-asan.sh [ARGS FOR CARGO TEST]
 # Stable toolchains ship the sanitizer's runtime; RUSTC_BOOTSTRAP lets their compiler take the flag for it. All
 # crates are compiled for it once, into target/asan: that takes minutes. Inline assembler, which NEON's products

@@ -1,7 +1,7 @@
 //! Runs: each strategy answers each prompt, again and again, in an order that changes with every run.
 //!
 //! The order turns by one strategy a run, so that what drifts (heat, other programs) hits all alike, and
-//! each answer is compared with plain decoding's of the same run. The prompt is read before the clock
+//! each speed is compared with plain decoding's of the same run. The prompt is read before the clock
 //! starts; like the chat, the clock leaves out an answer's first round ([`crate::stats`]).
 
 use crate::cancel::Cancel;

@@ -185,8 +185,8 @@ pub struct Finished {
     pub prefill_time: Duration,
     /// Tokens of the answer.
     pub answer_tokens: usize,
-    /// The end of the answer's text, held back until then because a stop string could have begun in it.
-    /// Raw, and mostly empty.
+    /// The end of the answer's text, held back until then because a stop string could have begun in it, or
+    /// because its last character is not whole. Raw, and mostly empty.
     pub rest: String,
     /// How it was sampled; `None` when it is greedy.
     pub sampling: Option<SamplingInfo>,

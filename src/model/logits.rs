@@ -53,14 +53,14 @@ pub fn argmax(row: &[f32]) -> Option<Token> {
     first
 }
 
-/// The probability of the likeliest token, `token`, by the softmax of a row, 0 to 1. Logits more than 20
-/// under its own count as nothing: 50,000 of them would add 1e-4 to the sum.
+/// The probability of `token`, one of the likelier ones, by the softmax of a row, 0 to 1. Logits more than
+/// 20 under its own count as nothing: 50,000 of them would add 1e-4 to the sum.
 pub fn probability(row: &[f32], token: Token) -> f64 {
-    let most = row[token as usize];
+    let own = row[token as usize];
     let sum: f32 = row
         .iter()
-        .map(|logit| logit - most)
-        .filter(|&under| under > -20.0)
+        .map(|logit| logit - own)
+        .filter(|&above| above > -20.0)
         .map(f32::exp)
         .sum();
     f64::from(sum).recip()

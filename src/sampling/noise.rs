@@ -23,8 +23,8 @@ const BITS: u32 = 24;
 /// The increment of `SplitMix64`: 2^64 divided by the golden ratio, odd.
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// For each whole number from 0: noise made of fewer bits than this is smaller. It spares most tokens two
-/// logarithms.
+/// For each whole number from 0: noise made from a smaller uniform number than this is smaller than it. That
+/// spares most tokens two logarithms.
 static LEAST_BITS: LazyLock<[u64; 18]> = LazyLock::new(|| {
     std::array::from_fn(|whole| {
         let below = (-(-(whole as f64)).exp()).exp();
