@@ -148,14 +148,17 @@ fn check_identity_on(
                 write(&mut decoder, prompt, budget, |_| "draft", |_| false),
             );
             if length == lengths[0] {
-                check(
-                    "lookup",
-                    write(&mut decoder, prompt, budget, |_| "lookup", |_| false),
-                );
-                let names = ["draft", "plain", "lookup"];
+                let names: Vec<_> = strategy::names().collect();
+                for &name in names.iter().filter(|&&name| name != "draft") {
+                    check(
+                        name,
+                        write(&mut decoder, prompt, budget, |_| name, |_| false),
+                    );
+                }
+                let in_turn = |n: usize| names[n % names.len()];
                 check(
                     "swaps",
-                    write(&mut decoder, prompt, budget, |n| names[n % 3], |_| false),
+                    write(&mut decoder, prompt, budget, in_turn, |_| false),
                 );
                 check(
                     "stops",
@@ -223,7 +226,7 @@ fn full_sampled_texts_do_not_depend_on_the_strategy() {
 }
 
 /// Writes the target anew with matrices of type `dtype`, where their rows are whole blocks of it, else of
-/// type `Q8_0`, as llama.cpp does.
+/// type `Q8_0`.
 fn requantised(dtype: GgmlDType) -> tempfile::TempPath {
     let mut file = std::fs::File::open(target()).unwrap();
     let content = gguf_file::Content::read(&mut file).unwrap();
