@@ -81,7 +81,12 @@ fn speeds(report: &Report, root: &Area) -> Result<()> {
         .light_line_style(TRANSPARENT)
         .draw()?;
 
-    let colour = |i: usize| COLOURS[i % COLOURS.len()];
+    // Darker each time that they run out.
+    let colour = |i: usize| {
+        let RGBColor(red, green, blue) = COLOURS[i % COLOURS.len()];
+        let shade = 1 + (i / COLOURS.len()) as u8;
+        RGBColor(red / shade, green / shade, blue / shade)
+    };
     for (i, contender) in contenders.iter().enumerate() {
         let x = 70 + (i % LEGEND_COLUMNS) as i32 * 176;
         let y = 10 + (i / LEGEND_COLUMNS) as i32 * 18;
