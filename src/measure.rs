@@ -237,7 +237,8 @@ fn tokens(model: &dyn Model, n: usize) -> Result<Vec<Token>, PassError> {
     if n > model.capacity() {
         let capacity = model.capacity();
         return Err(anyhow!(
-            "measuring needs a context of {n} tokens, and this model has {capacity}"
+            "measuring needs a context of {n} tokens, and here it holds {capacity}: raise --context or \
+             model.context, or take a model that allows more"
         )
         .into());
     }

@@ -74,7 +74,7 @@ fn check_folder(path: &Path) -> Result<()> {
         .filter(|folder| !folder.as_os_str().is_empty());
     if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
         let why = format!(
-            "--svg: {} is no file in a folder that exists",
+            "--svg: {} cannot be written: name a file in a folder that exists",
             path.display()
         );
         return Err(UsageError(why).into());
