@@ -48,9 +48,13 @@ impl AnswerText {
         pieces.filter(|piece| !piece.text.is_empty()).collect()
     }
 
-    /// Ends the answer: the text that was still held, a stop string or a character that did not come.
-    pub fn finish(mut self) -> String {
-        let text = self.stops.push(&self.stream.finish());
+    /// Ends the answer: the text that was still held for a stop string that did not come. Half a character
+    /// is shown as U+FFFD where the model `meant` it to be the end, else left out: its rest was cut off.
+    pub fn finish(mut self, meant: bool) -> String {
+        let mut text = String::new();
+        if meant {
+            text += &self.stops.push(&self.stream.finish());
+        }
         text + &self.stops.finish()
     }
 }

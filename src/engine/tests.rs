@@ -186,6 +186,29 @@ fn a_stop_string_ends_text_statistics_and_context_at_one_token() {
 }
 
 #[test]
+fn a_character_whose_rest_is_cut_off_is_left_out() {
+    let texts: Vec<_> = (1..16)
+        .map(|max_tokens| {
+            let settings = Settings {
+                max_tokens,
+                ..settings("plain")
+            };
+            let (mut session, _) = Session::start_with(settings, 0);
+            session.ask("🦀🦑🦞", |_, _, _| {}).text
+        })
+        .collect();
+    let all = "You wrote:\n\n🦀🦑🦞";
+    for text in &texts {
+        assert!(
+            all.starts_with(text.as_str()) || text.starts_with(all),
+            "{text:?}"
+        );
+    }
+    // A character of several tokens: some budgets end inside it.
+    assert!(texts.windows(2).any(|pair| pair[0] == pair[1]), "{texts:?}");
+}
+
+#[test]
 fn sampled_answers_follow_from_the_seed_and_say_it() {
     let answer = |strategy, seed| {
         let sampling = Sampling {

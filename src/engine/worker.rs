@@ -309,7 +309,7 @@ impl<'a> Worker<'a> {
                 break FinishReason::EndOfTurn;
             }
         };
-        finished.rest = text.finish();
+        finished.rest = text.finish(finished.reason == FinishReason::EndOfTurn);
         answer += &finished.rest;
         Ok((finished, answer))
     }

@@ -68,7 +68,10 @@ impl Penalties {
     }
 
     fn count(&mut self, answer: &[Token]) {
-        while self.counted.len() > answer.len()
+        let stands = |counted: &[Token]| {
+            counted.len() <= answer.len() && counted.last() == answer[..counted.len()].last()
+        };
+        while !stands(&self.counted)
             && let Some(token) = self.counted.pop()
             && let Some(count) = self.counts.get_mut(&token)
         {
