@@ -12,7 +12,7 @@ use speck::model::device::DeviceChoice;
 use speck::model::load::{DraftChoice, LoadSettings, Loaded, load};
 use speck::model::registry::Reference;
 use speck::model::{Token, argmax};
-use speck::strategy::{self, LookupRule, Parts};
+use speck::strategy::{self, Drafter, LookupRule, Parts};
 
 const GREEDY: &str = include_str!("cases/greedy.json");
 const LOGITS: &str = include_str!("cases/logits.json");
@@ -49,8 +49,8 @@ fn decoder(draft_length: usize) -> (Decoder, Vec<Vec<Token>>) {
         })
         .collect();
     let ends = loaded.tokenizer.end_of_turn().to_vec();
-    let (strategies, missing) = strategy::build_all(Parts {
-        draft: loaded.pair.draft,
+    let (strategies, missing) = strategy::build_all(&Parts {
+        draft: loaded.pair.draft.map(Drafter::new),
         draft_length,
         lookup_rule: LookupRule::Longest,
         ends: ends.clone(),

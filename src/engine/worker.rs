@@ -19,7 +19,7 @@ use crate::model::PassError;
 use crate::model::chat_template::{ChatTemplate, Message, Role};
 use crate::model::load::Loaded;
 use crate::model::tokenizer::{TextStream, Tokenizer};
-use crate::strategy::{self, Parts};
+use crate::strategy::{self, Drafter, Parts};
 
 /// The least room for an answer that a prompt must leave.
 const LEAST_ANSWER: usize = 16;
@@ -65,8 +65,8 @@ impl<'a> Worker<'a> {
             .ok()
             .map(|draft| draft.name().to_owned());
         let ends = tokenizer.end_of_turn().to_vec();
-        let (strategies, missing) = strategy::build_all(Parts {
-            draft: pair.draft,
+        let (strategies, missing) = strategy::build_all(&Parts {
+            draft: pair.draft.map(Drafter::new),
             draft_length: settings.draft_length,
             lookup_rule: settings.lookup_rule,
             ends: ends.clone(),

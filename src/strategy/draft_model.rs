@@ -1,66 +1,22 @@
 //! A small model drafts, greedily (Leviathan et al. 2023, arXiv 2211.17192; Chen et al. 2023,
 //! arXiv 2302.01318).
-//!
-//! The draft model rolls itself back to its common prefix with the committed tokens on each call, so
-//! rejection, full acceptance, swaps and new turns are all the same case.
 
-use anyhow::anyhow;
-
-use super::{Strategy, common_prefix};
+use super::{Drafter, Strategy};
 use crate::cancel::Cancel;
-use crate::model::{Model, PassError, Token, argmax};
+use crate::model::{PassError, Token};
 
 pub(super) const NAME: &str = "draft";
 
-/// Committed tokens that are fed together with the first step; more are prefilled before it.
-const CATCH_UP_ROWS: usize = 16;
-
-/// Drafts a fixed number of tokens with a model of its own.
+/// Drafts a fixed number of tokens with a draft model.
 pub struct DraftModel {
-    model: Box<dyn Model>,
-    /// The tokens in the model's cache.
-    cached: Vec<Token>,
+    drafter: Drafter,
     length: usize,
 }
 
 impl DraftModel {
-    /// Drafts `length` tokens a round with `model`, whose vocabulary is the target's.
-    pub fn new(mut model: Box<dyn Model>, length: usize) -> Self {
-        model.truncate(0);
-        Self {
-            model,
-            cached: Vec::new(),
-            length,
-        }
-    }
-
-    /// Feeds `tokens` and returns the likeliest token after the last of them.
-    fn step(&mut self, tokens: &[Token], cancel: &Cancel) -> Result<Token, PassError> {
-        let logits = self.model.forward(tokens, cancel)?;
-        self.cached.extend_from_slice(tokens);
-        let last = logits.row(logits.rows() - 1);
-        argmax(last).ok_or_else(|| anyhow!("the draft model's logits are not numbers").into())
-    }
-
-    /// Brings the cache to `committed` without its last few tokens, and returns those.
-    fn catch_up<'a>(
-        &mut self,
-        committed: &'a [Token],
-        cancel: &Cancel,
-    ) -> Result<&'a [Token], PassError> {
-        let known = &self.cached[..self.cached.len().min(self.model.len())];
-        let reused = common_prefix(known, &committed[..committed.len() - 1]);
-        self.model.truncate(reused);
-        self.cached.truncate(reused);
-        let missing = &committed[reused..];
-        if missing.len() <= CATCH_UP_ROWS {
-            return Ok(missing);
-        }
-        let (before, last) = missing.split_at(missing.len() - 1);
-        let outcome = self.model.prefill(before, cancel, &mut |_| {});
-        self.cached
-            .extend_from_slice(&before[..self.model.len() - reused]);
-        outcome.map(|()| last)
+    /// Drafts `length` tokens a round with `drafter`.
+    pub fn new(drafter: Drafter, length: usize) -> Self {
+        Self { drafter, length }
     }
 }
 
@@ -78,19 +34,7 @@ impl Strategy for DraftModel {
         cancel: &Cancel,
     ) -> Result<Vec<Token>, PassError> {
         let length = self.length.min(limit);
-        if length == 0 {
-            return Ok(Vec::new());
-        }
-        if committed.len() + length - 1 > self.model.capacity() {
-            let capacity = self.model.capacity();
-            return Err(anyhow!("the draft model's context of {capacity} tokens is full").into());
-        }
-        let missing = self.catch_up(committed, cancel)?;
-        let mut drafted = vec![self.step(missing, cancel)?];
-        while drafted.len() < length {
-            let last = drafted[drafted.len() - 1];
-            drafted.push(self.step(&[last], cancel)?);
-        }
-        Ok(drafted)
+        self.drafter
+            .draft(committed, length, cancel, &mut |_, _| true)
     }
 }

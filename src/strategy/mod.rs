@@ -7,14 +7,16 @@
 //! To add one: a file here, and one entry in [`ALL`].
 
 mod draft_model;
+mod drafter;
 mod lookup;
 mod plain;
 mod suffix_automaton;
 
 use crate::cancel::Cancel;
-use crate::model::{Model, PassError, Token};
+use crate::model::{PassError, Token};
 
 pub use draft_model::DraftModel;
+pub use drafter::Drafter;
 pub use lookup::{Lookup, LookupRule};
 pub use plain::Plain;
 
@@ -40,7 +42,7 @@ pub trait Strategy: Send {
 /// What strategies are built from.
 pub struct Parts {
     /// The draft model, or why there is none.
-    pub draft: Result<Box<dyn Model>, String>,
+    pub draft: Result<Drafter, String>,
     /// Tokens that the draft model drafts in a round.
     pub draft_length: usize,
     /// How prompt lookup finds its match.
@@ -55,7 +57,7 @@ pub struct Entry {
     pub name: &'static str,
     /// What it drafts from, in a few words.
     pub summary: &'static str,
-    build: fn(&mut Parts) -> Result<Box<dyn Strategy>, String>,
+    build: fn(&Parts) -> Result<Box<dyn Strategy>, String>,
 }
 
 /// All strategies, in the order a key cycles through them: the one list.
@@ -69,8 +71,8 @@ pub const ALL: &[Entry] = &[
         name: draft_model::NAME,
         summary: "a small model drafts",
         build: |parts| {
-            let model = std::mem::replace(&mut parts.draft, Err("it is in use".into()))?;
-            Ok(Box::new(DraftModel::new(model, parts.draft_length)))
+            let drafter = parts.draft.clone()?;
+            Ok(Box::new(DraftModel::new(drafter, parts.draft_length)))
         },
     },
     Entry {
@@ -94,11 +96,11 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 pub type Missing = (&'static str, String);
 
 /// Builds every strategy that can run, and says why each other one cannot.
-pub fn build_all(mut parts: Parts) -> (Vec<Box<dyn Strategy>>, Vec<Missing>) {
+pub fn build_all(parts: &Parts) -> (Vec<Box<dyn Strategy>>, Vec<Missing>) {
     let mut built = Vec::new();
     let mut missing = Vec::new();
     for entry in ALL {
-        match (entry.build)(&mut parts) {
+        match (entry.build)(parts) {
             Ok(strategy) => built.push(strategy),
             Err(why) => missing.push((entry.name, why)),
         }

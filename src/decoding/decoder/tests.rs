@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::model::Logits;
 use crate::model::scripted::{ScriptedModel, Step};
-use crate::strategy::{self, LookupRule, Parts};
+use crate::strategy::{self, Drafter, LookupRule, Parts};
 
 const VOCAB: u64 = 12;
 const END: Token = 0;
@@ -53,8 +53,8 @@ fn draft(seed: u64, capacity: usize) -> Box<dyn Model> {
 }
 
 fn decoder(seed: u64, draft_length: usize, lookup_rule: LookupRule, capacity: usize) -> Decoder {
-    let (strategies, missing) = strategy::build_all(Parts {
-        draft: Ok(draft(seed, capacity)),
+    let (strategies, missing) = strategy::build_all(&Parts {
+        draft: Ok(Drafter::new(draft(seed, capacity))),
         draft_length,
         lookup_rule,
         ends: vec![END],
