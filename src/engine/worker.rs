@@ -70,6 +70,7 @@ impl<'a> Worker<'a> {
             draft_length: settings.draft_length,
             lookup_rule: settings.lookup_rule,
             ends: ends.clone(),
+            calibration: None,
         });
         let mut notes = pair.notes;
         notes.extend(

@@ -3,13 +3,13 @@
 //! It rolls itself back to its common prefix with the committed tokens on each call, so rejection, full
 //! acceptance, swaps, another strategy's drafts and new turns are all the same case.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::anyhow;
 
 use super::common_prefix;
 use crate::cancel::Cancel;
-use crate::model::{Model, PassError, Token, argmax};
+use crate::model::{Logits, Model, PassError, Token, argmax};
 
 /// Committed tokens that are fed together with the first step; more are prefilled before it.
 const CATCH_UP_ROWS: usize = 16;
@@ -32,6 +32,17 @@ impl Drafter {
         Self(Arc::new(Mutex::new(Cached { model, tokens })))
     }
 
+    /// Tokens that the model's cache can hold.
+    pub fn capacity(&self) -> usize {
+        self.lock().model.capacity()
+    }
+
+    /// Tokens at the end of `committed`, which is not empty, that a draft would have to read first: at
+    /// least the last.
+    pub fn lag(&self, committed: &[Token]) -> usize {
+        committed.len() - self.lock().reusable(committed)
+    }
+
     /// Drafts the likeliest tokens after `committed`, at most `length`. After each one, `goes_on` is told
     /// the token and the row of logits that it was chosen from, and says whether to draft another.
     pub fn draft(
@@ -41,17 +52,32 @@ impl Drafter {
         cancel: &Cancel,
         goes_on: &mut dyn FnMut(Token, &[f32]) -> bool,
     ) -> Result<Vec<Token>, PassError> {
+        let mut n_drafted = 0;
+        self.draft_watched(committed, length, 1, cancel, &mut |next, logits| {
+            n_drafted += 1;
+            n_drafted == length || goes_on(next, logits.row(logits.rows() - 1))
+        })
+    }
+
+    /// The same, where `goes_on` is told all rows of each pass, also after the last token. Those of the
+    /// first are for the last tokens of `committed`: at least `rows`, if as many had not been read.
+    pub fn draft_watched(
+        &self,
+        committed: &[Token],
+        length: usize,
+        rows: usize,
+        cancel: &Cancel,
+        goes_on: &mut dyn FnMut(Token, &Logits) -> bool,
+    ) -> Result<Vec<Token>, PassError> {
         if length == 0 {
             return Ok(Vec::new());
         }
-        // A panic in a pass leaves at most a cache that is shorter or longer than is known of it, which
-        // the next draft cuts.
-        let cached = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let cached = &mut *self.lock();
         let capacity = cached.model.capacity();
         if committed.len() + length - 1 > capacity {
             return Err(anyhow!("the draft model's context of {capacity} tokens is full").into());
         }
-        let mut fed = cached.catch_up(committed, cancel)?.to_vec();
+        let mut fed = cached.catch_up(committed, rows, cancel)?.to_vec();
         let mut drafted = Vec::with_capacity(length);
         loop {
             let logits = cached.model.forward(&fed, cancel)?;
@@ -60,30 +86,44 @@ impl Drafter {
             let next =
                 argmax(row).ok_or_else(|| anyhow!("the draft model's logits are not numbers"))?;
             drafted.push(next);
-            if drafted.len() == length || !goes_on(next, row) {
+            let more = goes_on(next, &logits);
+            if drafted.len() == length || !more {
                 return Ok(drafted);
             }
             fed = vec![next];
         }
     }
+
+    /// A panic in a pass leaves at most a cache that is shorter or longer than is known of it, which the
+    /// next draft cuts.
+    fn lock(&self) -> MutexGuard<'_, Cached> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Cached {
-    /// Brings the cache to `committed` without its last few tokens, and returns those.
+    /// Tokens at the start of `committed` without its last that are in the cache.
+    fn reusable(&self, committed: &[Token]) -> usize {
+        let known = &self.tokens[..self.tokens.len().min(self.model.len())];
+        common_prefix(known, &committed[..committed.len() - 1])
+    }
+
+    /// Brings the cache to `committed` without its last few tokens, and returns those: at least `rows`, if
+    /// as many were missing.
     fn catch_up<'a>(
         &mut self,
         committed: &'a [Token],
+        rows: usize,
         cancel: &Cancel,
     ) -> Result<&'a [Token], PassError> {
-        let known = &self.tokens[..self.tokens.len().min(self.model.len())];
-        let reused = common_prefix(known, &committed[..committed.len() - 1]);
+        let reused = self.reusable(committed);
         self.model.truncate(reused);
         self.tokens.truncate(reused);
         let missing = &committed[reused..];
         if missing.len() <= CATCH_UP_ROWS {
             return Ok(missing);
         }
-        let (before, last) = missing.split_at(missing.len() - 1);
+        let (before, last) = missing.split_at(missing.len() - rows.clamp(1, CATCH_UP_ROWS));
         let outcome = self.model.prefill(before, cancel, &mut |_| {});
         self.tokens
             .extend_from_slice(&before[..self.model.len() - reused]);

@@ -1,0 +1,127 @@
+//! What was chosen and why, for people.
+
+use std::collections::BTreeMap;
+
+use super::Choice;
+use super::choose::{Because, DraftedBy, MAX_DRAFT};
+use super::cost::Costs;
+use super::ledger::Ledger;
+use crate::engine::protocol::{Alternative, Explanation};
+use crate::measure;
+
+/// Explains `choice`; `acceptance` is the draft model's lately, if there is one.
+pub(super) fn explain(
+    choice: &Choice,
+    acceptance: Option<f64>,
+    costs: &Costs,
+    ledger: &Ledger,
+) -> Explanation {
+    let alternatives = choice.offers.iter().filter_map(|offer| {
+        let best = offer.best(costs, f64::INFINITY)?;
+        Some(Alternative {
+            drafter: offer.drafter.name(),
+            length: best.length,
+            expected: best.rate,
+            acceptance: *offer.chances.first()?,
+        })
+    });
+    let drafter = choice.plan.drafter.map_or("plain", DraftedBy::name);
+    Explanation {
+        reason: reason(choice, acceptance, costs),
+        drafter,
+        length: choice.drafted,
+        expected: choice.plan.rate,
+        alternatives: alternatives.collect(),
+        balance: ledger.balance(),
+        affordable: choice.affordable,
+        curve: (1..=MAX_DRAFT + 1).map(|rows| costs.pass(rows)).collect(),
+        step: acceptance.map(|_| costs.step()),
+        plain_ms: costs.plain_ms(),
+    }
+}
+
+fn reason(choice: &Choice, acceptance: Option<f64>, costs: &Costs) -> String {
+    let plan = &choice.plan;
+    match (plan.drafter, plan.because) {
+        (Some(_), Because::Probe) => "draft: asked what it would have guessed".to_owned(),
+        (Some(drafter), _) => {
+            let (name, rate) = (drafter.name(), plan.rate);
+            format!("{name} {}: {rate:.1}x expected", choice.drafted)
+        }
+        (None, Because::Anchor) => "plain: to time a plain pass".to_owned(),
+        (None, Because::NotAffordable(drafter)) => {
+            let name = drafter.name();
+            let left = choice.affordable.max(0.0);
+            format!("plain: a wrong {name} would cost more than the {left:.1} passes to spare")
+        }
+        (None, Because::Best | Because::Probe) => match acceptance {
+            Some(acceptance) => {
+                let needed = needed(costs);
+                let needed = needed.map_or("cannot pay here".to_owned(), |a| format!("needs a > {a:.2}"));
+                format!("plain: draft {needed}, has {acceptance:.2}")
+            }
+            None => "plain: nothing to draft from".to_owned(),
+        },
+    }
+}
+
+/// The acceptance above which drafting with the model pays at some length.
+fn needed(costs: &Costs) -> Option<f64> {
+    let curve: BTreeMap<_, _> = (1..=MAX_DRAFT + 1).map(|n| (n, costs.pass(n))).collect();
+    let lengths = [1, 2, 4, 8, MAX_DRAFT].into_iter();
+    lengths
+        .filter_map(|length| measure::break_even(&curve, costs.step(), length))
+        .min_by(f64::total_cmp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::choose::{Offer, Plan};
+    use super::super::cost::Calibration;
+    use super::super::ledger::BUDGET;
+    use super::*;
+
+    #[test]
+    fn the_reason_says_what_would_have_to_be_otherwise() {
+        let check = |drafter, because, acceptance, expect: &str| {
+            let costs = Costs::calibrated(&Calibration {
+                target_ms: [(1, 10.0), (2, 10.0), (32, 40.0)].into(),
+                draft_ms: [(1, 4.0)].into(),
+            });
+            let chances = vec![0.5; 4];
+            let choice = Choice {
+                plan: Plan {
+                    drafter,
+                    length: 3,
+                    rate: 1.77,
+                    because,
+                },
+                offers: vec![Offer {
+                    drafter: DraftedBy::Lookup,
+                    chances,
+                    step: 0.0,
+                    catch_up: 0.0,
+                    horizon: 1.0,
+                }],
+                drafted: 3,
+                affordable: 0.84,
+            };
+            let explanation = explain(&choice, acceptance, &costs, &Ledger::new(BUDGET));
+            assert_eq!(explanation.reason, expect);
+            assert_eq!(explanation.alternatives.len(), 1);
+            assert_eq!(explanation.curve.len(), 17);
+        };
+        let lookup = Some(DraftedBy::Lookup);
+        let not_affordable = Because::NotAffordable(DraftedBy::Model);
+        check(lookup, Because::Best, None, "lookup 3: 1.8x expected");
+        check(None, Because::Best, None, "plain: nothing to draft from");
+        check(None, Because::Best, Some(0.31), "plain: draft needs a > 0.40, has 0.31");
+        check(
+            None,
+            not_affordable,
+            Some(0.9),
+            "plain: a wrong draft would cost more than the 0.8 passes to spare",
+        );
+        check(None, Because::Anchor, None, "plain: to time a plain pass");
+    }
+}

@@ -1,0 +1,210 @@
+//! One case each: curves of several shapes, disturbances, and answers that change.
+
+use super::*;
+use crate::strategy::auto::ledger::BUDGET;
+
+fn flat(rows: usize, _: usize) -> f64 {
+    1.0 + 0.01 * (rows - 1) as f64
+}
+
+fn steep(rows: usize, _: usize) -> f64 {
+    1.0 + 0.4 * (rows - 1) as f64
+}
+
+fn step(rows: usize, _: usize) -> f64 {
+    if rows == 1 { 1.0 } else { 2.0 }
+}
+
+/// Two cores of a server with a 135M model: 8 ms, then 1.10, 1.38, 2.38 and 3.99 at 2, 4, 8 and 16 rows.
+fn two_cores(rows: usize, _: usize) -> f64 {
+    let points = [(1, 1.0), (2, 1.10), (4, 1.38), (8, 2.38), (16, 3.99)];
+    let right = points.iter().position(|&(n, _)| n >= rows).unwrap_or(4).max(1);
+    let ((n0, v0), (n1, v1)) = (points[right - 1], points[right]);
+    v0 + (v1 - v0) * (rows as f64 - n0 as f64) / (n1 - n0) as f64
+}
+
+/// Flat at first, steep after 400 tokens.
+fn drifting(rows: usize, answered: usize) -> f64 {
+    let slope = 0.01 + 0.4 * (answered as f64 / 400.0).min(1.0);
+    1.0 + slope * (rows - 1) as f64
+}
+
+fn text(length: usize, draft: f64) -> Stretch {
+    Stretch {
+        length,
+        draft,
+        copy: (0.0, 2.0),
+        common: 0.4,
+    }
+}
+
+fn copying(length: usize) -> Stretch {
+    Stretch {
+        copy: (0.5, 60.0),
+        ..text(length, 0.2)
+    }
+}
+
+#[test]
+fn the_curve_decides_how_much_is_drafted() {
+    let check = |name, pass: fn(usize, usize) -> f64, cost, draft, share: f64, (low, high)| {
+        for seed in 0..20 {
+            let kind = Kind {
+                machine: Machine::quiet(pass, cost),
+                prompt: 30,
+                stretches: &[text(300, draft)],
+                warm: true,
+            };
+            let outcome = kind.auto(seed, BUDGET);
+            let (rounds, length) = drafted(&outcome);
+            let drafting = rounds as f64 / outcome.rounds.len() as f64;
+            assert!((drafting - share).abs() <= 0.15, "{name} {seed}: {drafting}");
+            let fits = rounds == 0 || (low..=high).contains(&length);
+            assert!(fits, "{name} {seed}: {length}");
+        }
+    };
+    check("flat", flat, 0.05, 0.93, 1.0, (7.0, 16.0));
+    check("steep", steep, 0.05, 0.9, 1.0, (1.0, 4.0));
+    check("step, deep", step, 0.02, 0.95, 1.0, (5.0, 16.0));
+    check("step, no use", step, 0.02, 0.4, 0.0, (0.0, 16.0));
+    check("not worth it", steep, 0.4, 0.5, 0.0, (0.0, 16.0));
+}
+
+#[test]
+fn on_a_step_one_token_is_never_drafted() {
+    for (draft, least) in [(0.95, 1.5), (0.4, 0.98)] {
+        let kind = Kind {
+            machine: Machine::quiet(step, 0.02),
+            prompt: 30,
+            stretches: &[text(300, draft)],
+            warm: true,
+        };
+        for seed in 0..20 {
+            let outcome = kind.auto(seed, BUDGET);
+            let ones = outcome.rounds.iter().filter(|round| round.drafted == 1);
+            // But by asking the draft model for its guesses, and at the end of the answer.
+            let ones = ones.count();
+            assert!(ones <= 1, "{draft} {seed}: {ones}");
+            let speed_up = kind.fixed(seed, Fixed::Plain).ms / outcome.ms;
+            assert!(speed_up >= least, "{draft} {seed}: {speed_up}");
+        }
+    }
+}
+
+/// The negative control: a length that climbs step by step, to the better of its neighbours.
+#[derive(Default)]
+struct Climber {
+    length: usize,
+    rates: [Option<f64>; 17],
+    drafts: Free2,
+}
+
+type Free2 = Option<super::super::simulator::Scripted>;
+
+impl Strategy for Climber {
+    fn name(&self) -> &'static str {
+        "climber"
+    }
+
+    fn begin(&mut self, _: &[Token]) {}
+
+    fn draft(
+        &mut self,
+        committed: &[Token],
+        limit: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<Token>, PassError> {
+        let near = self.length.saturating_sub(1)..=(self.length + 1).min(16);
+        let untried = near.clone().find(|&length| self.rates[length].is_none());
+        let by_rate = |a: &usize, b: &usize| self.rates[*a].partial_cmp(&self.rates[*b]).unwrap();
+        self.length = near.clone().max_by(by_rate).unwrap();
+        let length = untried.unwrap_or(self.length).min(limit);
+        let mut drafted = Vec::new();
+        if let Some(guesser) = self.drafts.as_mut().filter(|_| length > 0) {
+            guesser.guess(committed, length, cancel, &mut |guesses| {
+                drafted.extend(guesses.last().map(|guess| guess.token));
+                true
+            })?;
+        }
+        Ok(drafted)
+    }
+
+    fn accept(&mut self, round: &Feedback) {
+        let wall = round.draft_time + round.verify_time;
+        let rate = round.n_emitted as f64 / wall.as_secs_f64();
+        let known = &mut self.rates[round.n_drafted];
+        *known = Some(known.map_or(rate, |before| before + 0.1 * (rate - before)));
+    }
+}
+
+#[test]
+fn climbing_step_by_step_stays_at_the_foot_of_the_step() {
+    let kind = Kind {
+        machine: Machine::quiet(step, 0.02),
+        prompt: 30,
+        stretches: &[text(300, 0.95)],
+        warm: true,
+    };
+    let mut climber_ms = 0.0;
+    let mut auto_ms = 0.0;
+    for seed in 0..20 {
+        let world = kind.world(seed);
+        let drafts = Some(world.guesser(true));
+        climber_ms += world.run(&mut Climber { drafts, ..Climber::default() }).ms;
+        auto_ms += kind.auto(seed, BUDGET).ms;
+    }
+    assert!(climber_ms > 1.5 * auto_ms, "{climber_ms} {auto_ms}");
+}
+
+#[test]
+fn every_kind_of_answer_is_as_fast_as_with_the_best_fixed_strategy() {
+    let quiet = Machine::quiet;
+    let prose_code_prose = [text(250, 0.25), text(250, 0.93), text(250, 0.25)];
+    let kinds: [(&str, Machine, usize, &[Stretch], bool); 9] = [
+        ("drift", quiet(drifting, 0.05), 30, &[text(600, 0.8)], true),
+        ("prose, code, prose", quiet(flat, 0.3), 60, &prose_code_prose, true),
+        ("prose", quiet(two_cores, 0.0625), 100, &[text(200, 0.3)], false),
+        ("good draft", quiet(two_cores, 0.0625), 100, &[text(200, 0.7)], false),
+        ("bad draft", quiet(two_cores, 0.0625), 100, &[text(200, 0.05)], false),
+        ("copy", quiet(two_cores, 0.0625), 200, &[copying(200)], false),
+        ("copy on a step", quiet(step, 0.3), 200, &[copying(200)], false),
+        ("dear draft", quiet(flat, 0.9), 100, &[text(200, 0.8)], false),
+        ("long prompt", quiet(two_cores, 0.0625), 1500, &[text(300, 0.3)], false),
+    ];
+    for (name, machine, prompt, stretches, warm) in kinds {
+        let kind = Kind { machine, prompt, stretches, warm };
+        let summary = kind.summary(30, BUDGET);
+        let ((best, against), least) = (summary.best(), summary.speed_ups[0]);
+        let median = summary.median();
+        println!("{name}: {median:.2}x (least {least:.3}x), {against:.3} of {best:?}");
+        assert!(against >= 0.97, "{name}: {against} of {best:?}");
+        assert!(least >= 0.97, "{name}: {least}");
+    }
+}
+
+#[test]
+fn what_disturbs_the_machine_does_not_change_the_choice() {
+    let check = |name, load: fn(f64, usize) -> f64| {
+        for seed in 0..20 {
+            let mut kind = Kind {
+                machine: Machine::quiet(flat, 0.2),
+                prompt: 30,
+                stretches: &[text(800, 0.85)],
+                warm: true,
+            };
+            let undisturbed = drafted(&kind.auto(seed, BUDGET));
+            kind.machine.load = load;
+            let outcome = kind.auto(seed, BUDGET);
+            let (rounds, length) = drafted(&outcome);
+            let share = rounds as f64 / outcome.rounds.len() as f64;
+            assert!(share > 0.93, "{name} {seed}: {share}");
+            assert!((length / undisturbed.1 - 1.0).abs() < 0.1, "{name} {seed}: {length}");
+            let best = kind.fixed(seed, Fixed::Draft(6)).ms;
+            assert!(outcome.ms < 1.03 * best, "{name} {seed}: {} {best}", outcome.ms);
+        }
+    };
+    check("nothing", |_, _| 1.0);
+    check("a stall", |_, pass| if pass == 20 { 50.0 } else { 1.0 });
+    check("another program", |ms, _| if (2e3..7e3).contains(&ms) { 2.0 } else { 1.0 });
+    check("heat", |ms, _| 1.0 + (ms / 1e4).min(1.0));
+}
