@@ -11,8 +11,8 @@ use anyhow::anyhow;
 
 use super::verify;
 use crate::cancel::Cancel;
-use crate::model::{Model, PassError, Token, argmax};
 use crate::engine::protocol::Explanation;
+use crate::model::{Model, PassError, Token, argmax};
 use crate::strategy::{Calibration, Feedback, Strategy, common_prefix};
 
 /// A target, the tokens committed so far, and the strategies that draft for it.

@@ -108,7 +108,9 @@ impl ByConfidence {
     }
 
     fn class(confidence: f32) -> usize {
-        let found = CONFIDENCES.iter().position(|&(below, _)| confidence < below);
+        let found = CONFIDENCES
+            .iter()
+            .position(|&(below, _)| confidence < below);
         found.unwrap_or(CONFIDENCES.len() - 1)
     }
 
@@ -149,7 +151,17 @@ mod tests {
     #[test]
     fn lengths_fall_into_their_classes() {
         let check = |length, expect| assert_eq!(length_class(length), expect, "{length}");
-        for (length, class) in [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 4), (6, 5), (8, 5), (9, 6)] {
+        for (length, class) in [
+            (0, 0),
+            (1, 1),
+            (2, 2),
+            (3, 3),
+            (4, 4),
+            (5, 4),
+            (6, 5),
+            (8, 5),
+            (9, 6),
+        ] {
             check(length, class);
         }
         check(usize::MAX, 6);

@@ -14,6 +14,8 @@ pub(super) const MAX_DRAFT: usize = 16;
 const BETTER: f64 = 1.03;
 /// Rounds in a row for which it must be so before the draft model is taken up or left.
 const ROUNDS: usize = 3;
+/// Further drafts that must be affordable before a draft model reads much.
+const TRIES: f64 = 3.0;
 /// Rounds without a plain one after which one is made, so that what plain costs stays known.
 const ANCHOR_EVERY: usize = 32;
 
@@ -60,7 +62,20 @@ pub(super) struct Rated {
 impl Offer {
     /// What is lost if all `length` drafted tokens are rejected, in plain passes.
     pub fn worst(&self, length: usize, costs: &Costs) -> f64 {
-        self.catch_up + length as f64 * self.step + costs.pass(length + 1) - 1.0
+        self.catch_up + self.loss(length, costs)
+    }
+
+    /// The same without what is read once.
+    fn loss(&self, length: usize, costs: &Costs) -> f64 {
+        length as f64 * self.step + costs.pass(length + 1) - 1.0
+    }
+
+    /// What must be affordable for a draft of `length`: what it may lose, and after much was read for it
+    /// some further tries, or the reading is lost by one token's bad luck.
+    fn stake(&self, length: usize, costs: &Costs) -> f64 {
+        let one = self.loss(1, costs);
+        let tries = if self.catch_up > one { TRIES } else { 0.0 };
+        self.worst(length, costs) + tries * one
     }
 
     /// The best of all lengths from 1 whose loss is at most `affordable`.
@@ -72,7 +87,7 @@ impl Offer {
             let length = i + 1;
             reached *= chance;
             emitted += reached;
-            if self.worst(length, costs) > affordable {
+            if self.stake(length, costs) > affordable {
                 break;
             }
             let cost = length as f64 * self.step + costs.pass(length + 1);
@@ -89,7 +104,7 @@ impl Offer {
         let lengths = (1..=self.chances.len()).rev();
         lengths
             .into_iter()
-            .find(|&length| self.worst(length, costs) <= affordable)
+            .find(|&length| self.stake(length, costs) <= affordable)
             .unwrap_or(0)
     }
 }

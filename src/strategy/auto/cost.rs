@@ -91,7 +91,11 @@ impl Curve {
 
     /// Whether the ratio of `rows` rests on measurement.
     fn is_known(&self, rows: usize) -> bool {
-        rows == 1 || self.weight.get(rows - 1).is_none_or(|&weight| weight >= KNOWN)
+        rows == 1
+            || self
+                .weight
+                .get(rows - 1)
+                .is_none_or(|&weight| weight >= KNOWN)
     }
 
     /// Moves the ratio of `rows` by `error`, its relative error; where it was a guess, what is known of its
@@ -281,7 +285,12 @@ mod tests {
 
     #[test]
     fn a_calibration_that_says_nothing_is_a_guess() {
-        for target in [&[][..], &[(4, 3.0)], &[(1, 0.0), (2, f64::NAN)], &[(1, 5.0)]] {
+        for target in [
+            &[][..],
+            &[(4, 3.0)],
+            &[(1, 0.0), (2, f64::NAN)],
+            &[(1, 5.0)],
+        ] {
             let costs = Costs::calibrated(&calibration(target, f64::NAN));
             near(costs.pass(6), 2.0, 1e-9);
             near(costs.step(), GUESSED_STEP, 1e-9);

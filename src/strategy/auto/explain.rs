@@ -44,6 +44,9 @@ fn reason(choice: &Choice, acceptance: Option<f64>, costs: &Costs) -> String {
     let plan = &choice.plan;
     match (plan.drafter, plan.because) {
         (Some(_), Because::Probe) => "draft: asked what it would have guessed".to_owned(),
+        (Some(DraftedBy::Model), _) if choice.drafted == 0 => {
+            "plain: the draft model is not sure enough here".to_owned()
+        }
         (Some(drafter), _) => {
             let (name, rate) = (drafter.name(), plan.rate);
             format!("{name} {}: {rate:.1}x expected", choice.drafted)
@@ -57,7 +60,9 @@ fn reason(choice: &Choice, acceptance: Option<f64>, costs: &Costs) -> String {
         (None, Because::Best | Because::Probe) => match acceptance {
             Some(acceptance) => {
                 let needed = needed(costs);
-                let needed = needed.map_or("cannot pay here".to_owned(), |a| format!("needs a > {a:.2}"));
+                let needed = needed.map_or("cannot pay here".to_owned(), |a| {
+                    format!("needs a > {a:.2}")
+                });
                 format!("plain: draft {needed}, has {acceptance:.2}")
             }
             None => "plain: nothing to draft from".to_owned(),
@@ -115,7 +120,12 @@ mod tests {
         let not_affordable = Because::NotAffordable(DraftedBy::Model);
         check(lookup, Because::Best, None, "lookup 3: 1.8x expected");
         check(None, Because::Best, None, "plain: nothing to draft from");
-        check(None, Because::Best, Some(0.31), "plain: draft needs a > 0.40, has 0.31");
+        check(
+            None,
+            Because::Best,
+            Some(0.31),
+            "plain: draft needs a > 0.40, has 0.31",
+        );
         check(
             None,
             not_affordable,

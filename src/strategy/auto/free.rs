@@ -83,7 +83,8 @@ impl Free {
             self.matches[place].record(found.length, committed[found.end] == token);
         }
         if let Some(last) = self.recycling.after(committed[position - 1]) {
-            self.repeats.record(usize::from(last.times), last.token == token);
+            self.repeats
+                .record(usize::from(last.times), last.token == token);
         }
     }
 
@@ -106,16 +107,25 @@ impl Free {
             let chances = (0..tokens.len()).map(|i| bins.rate(found.length + i));
             self.draft(DraftedBy::Lookup, chances.collect(), tokens)
         });
-        let chain = committed.last().map(|&last| self.recycling.chain(last, length));
+        let chain = committed
+            .last()
+            .map(|&last| self.recycling.chain(last, length));
         let recycled = chain.filter(|chain| !chain.is_empty()).map(|chain| {
-            let chances = chain.iter().map(|next| self.repeats.rate(usize::from(next.times)));
+            let chances = chain
+                .iter()
+                .map(|next| self.repeats.rate(usize::from(next.times)));
             let tokens = chain.iter().map(|next| next.token).collect();
             self.draft(DraftedBy::Recycling, chances.collect(), tokens)
         });
         [lookup, recycled].into_iter().flatten().collect()
     }
 
-    fn draft(&self, drafter: DraftedBy, mut chances: Vec<f64>, mut tokens: Vec<Token>) -> FreeDraft {
+    fn draft(
+        &self,
+        drafter: DraftedBy,
+        mut chances: Vec<f64>,
+        mut tokens: Vec<Token>,
+    ) -> FreeDraft {
         if let Some(end) = tokens.iter().position(|token| self.ends.contains(token)) {
             tokens.truncate(end + 1);
             chances.truncate(end + 1);
@@ -145,17 +155,30 @@ mod tests {
 
     #[test]
     fn what_can_be_drafted_is_drafted_up_to_an_end() {
-        let check = |prompt: &[Token], answer: &[Token], limit, expect: &[(DraftedBy, &[Token])]| {
-            let (free, committed) = free(prompt, answer);
-            let drafts = free.drafts(&committed, limit);
-            let got: Vec<_> = drafts.iter().map(|d| (d.offer.drafter, &d.tokens[..])).collect();
-            assert_eq!(got, expect, "{prompt:?} {answer:?}");
-            assert!(drafts.iter().all(|d| d.offer.chances.len() == d.tokens.len()));
-        };
+        let check =
+            |prompt: &[Token], answer: &[Token], limit, expect: &[(DraftedBy, &[Token])]| {
+                let (free, committed) = free(prompt, answer);
+                let drafts = free.drafts(&committed, limit);
+                let got: Vec<_> = drafts
+                    .iter()
+                    .map(|d| (d.offer.drafter, &d.tokens[..]))
+                    .collect();
+                assert_eq!(got, expect, "{prompt:?} {answer:?}");
+                assert!(
+                    drafts
+                        .iter()
+                        .all(|d| d.offer.chances.len() == d.tokens.len())
+                );
+            };
         let (lookup, recycling) = (DraftedBy::Lookup, DraftedBy::Recycling);
         check(&[1, 2, 3], &[], 4, &[]);
         check(&[1, 2, 3, 1], &[], 2, &[(lookup, &[2, 3])]);
-        check(&[5], &[1, 2, 1], 3, &[(lookup, &[2, 1, 2]), (recycling, &[2, 1, 2])]);
+        check(
+            &[5],
+            &[1, 2, 1],
+            3,
+            &[(lookup, &[2, 1, 2]), (recycling, &[2, 1, 2])],
+        );
         check(&[1, 2, 99, 4, 1], &[], 9, &[(lookup, &[2, 99])]);
         check(&[1, 2, 1], &[], 0, &[(lookup, &[])]);
     }

@@ -153,7 +153,9 @@ impl Strategy for Auto {
             offers.extend(model.offer(committed, limit, &self.costs));
         }
         let mut plan = self.chooser.choose(&offers, &self.costs, &self.ledger);
-        let modelled = offers.iter().find(|offer| offer.drafter == DraftedBy::Model);
+        let modelled = offers
+            .iter()
+            .find(|offer| offer.drafter == DraftedBy::Model);
         if let Some(offer) = modelled.filter(|_| plan.drafter != Some(DraftedBy::Model))
             && let Some(probe) = self.probe(committed, &plan, offer)
         {
@@ -224,7 +226,12 @@ impl Strategy for Auto {
     fn explanation(&self) -> Option<Explanation> {
         let choice = self.last.as_ref()?;
         let acceptance = self.model.as_ref().map(DraftSide::acceptance);
-        Some(explain::explain(choice, acceptance, &self.costs, &self.ledger))
+        Some(explain::explain(
+            choice,
+            acceptance,
+            &self.costs,
+            &self.ledger,
+        ))
     }
 
     fn calibrate(&mut self, calibration: &Calibration) {

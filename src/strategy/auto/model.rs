@@ -10,6 +10,8 @@ use super::guess::{Guess, Guesser, SCORED_ROWS};
 use crate::cancel::Cancel;
 use crate::model::{PassError, Token};
 
+/// Tokens that are committed unjudged before a run of right guesses says nothing any more.
+const STALE: usize = 4;
 /// Tokens that an answer is expected to go on for at least.
 const LEAST_HORIZON: usize = 32;
 
@@ -54,8 +56,11 @@ impl Chances {
 
     /// The chances of `length` guesses after `position`, of which some may be made already.
     fn ahead(&self, position: usize, made: usize, length: usize) -> Vec<f64> {
-        // The token after a fully accepted draft is judged by the next pass only.
-        let run = if position > self.judged + 1 { 0 } else { self.run };
+        let run = if position > self.judged + STALE {
+            0
+        } else {
+            self.run
+        };
         (made..length).map(|i| self.by_run.rate(run + i)).collect()
     }
 }
@@ -178,7 +183,10 @@ impl DraftSide {
         }
         outcome?;
         let verified = best_prefix(&worth, costs, rate);
-        Ok(self.guesses[..verified].iter().map(|guess| guess.token).collect())
+        Ok(self.guesses[..verified]
+            .iter()
+            .map(|guess| guess.token)
+            .collect())
     }
 
     /// Takes what this round emitted, which `committed` ends with.

@@ -41,8 +41,8 @@ pub struct Machine {
     pub pass: fn(usize, usize) -> f64,
     /// Of the draft model over one row.
     pub step: f64,
-    /// By how much everything is slower at this millisecond of the answer and in this pass of it.
-    pub load: fn(f64, usize) -> f64,
+    /// By how much everything is slower at this millisecond of the answer, and in this pass of the target.
+    pub load: fn(f64, Option<usize>) -> f64,
     /// How far a pass strays from its cost, at most.
     pub noise: f64,
 }
@@ -186,10 +186,13 @@ impl World {
         }
     }
 
-    fn spend(&self, passes: f64) {
+    /// Lets `passes` plain passes' worth of time go by, in a pass of the target or not.
+    fn spend(&self, passes: f64, target: bool) {
         let clock = &mut *self.clock.lock().unwrap();
         let stray = Random(clock.passes as u64 ^ clock.ms.to_bits()).next() * 2.0 - 1.0;
-        let load = (self.machine.load)(clock.ms, clock.passes);
+        let pass = target.then_some(clock.passes);
+        let load = (self.machine.load)(clock.ms, pass);
+        clock.passes += usize::from(target);
         clock.ms += PLAIN_MS * passes * load * (1.0 + self.machine.noise * stray);
     }
 
@@ -226,8 +229,7 @@ impl World {
             assert!(drafted.len() <= limit);
             let verifying = self.now();
             let rows = drafted.len() + 1;
-            self.spend((self.machine.pass)(rows, len - self.text.prompt));
-            self.clock.lock().unwrap().passes += 1;
+            self.spend((self.machine.pass)(rows, len - self.text.prompt), true);
             let ended = self.now();
             let n_emitted = common_prefix(&drafted, &text[len..]) + 1;
             len += n_emitted;
@@ -306,7 +308,8 @@ impl Guesser for Scripted {
         let lag = self.lag(committed);
         let machine = &self.world.machine;
         let answered = committed.len() - self.world.text.prompt;
-        self.world.spend(machine.step * (machine.pass)(lag, answered));
+        self.world
+            .spend(machine.step * (machine.pass)(lag, answered), false);
         self.cached = committed.to_vec();
         let first = committed.len() + 1 - lag.min(SCORED_ROWS);
         let read = (first..=committed.len()).map(|end| &committed[..end]);
@@ -316,7 +319,7 @@ impl Guesser for Scripted {
                 break;
             }
             self.cached.push(guesses[guesses.len() - 1].token);
-            self.world.spend(self.world.machine.step);
+            self.world.spend(self.world.machine.step, false);
             guesses = vec![self.world.text.guess(&self.cached)];
         }
         Ok(())
@@ -345,10 +348,11 @@ impl Strategy for FixedDraft {
         let mut drafted = Vec::new();
         let length = self.length.min(limit);
         if length > 0 {
-            self.guesser.guess(committed, length, cancel, &mut |guesses| {
-                drafted.extend(guesses.last().map(|guess| guess.token));
-                true
-            })?;
+            self.guesser
+                .guess(committed, length, cancel, &mut |guesses| {
+                    drafted.extend(guesses.last().map(|guess| guess.token));
+                    true
+                })?;
         }
         Ok(drafted)
     }

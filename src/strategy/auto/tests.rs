@@ -43,7 +43,10 @@ impl Kind<'_> {
     fn summary(&self, seeds: u64, budget: f64) -> Summary {
         let autos: Vec<_> = (0..seeds).map(|seed| self.auto(seed, budget).ms).collect();
         let plain = |seed| self.fixed(seed, Fixed::Plain).ms;
-        let mut speed_ups: Vec<_> = (0..).zip(&autos).map(|(seed, ms)| plain(seed) / ms).collect();
+        let mut speed_ups: Vec<_> = (0..)
+            .zip(&autos)
+            .map(|(seed, ms)| plain(seed) / ms)
+            .collect();
         speed_ups.sort_by(f64::total_cmp);
         let whole: f64 = autos.iter().sum();
         let against = Fixed::ALL.into_iter().map(|fixed| {
@@ -79,6 +82,8 @@ fn drafted(outcome: &Outcome) -> (usize, f64) {
     let lengths = outcome.rounds.iter().map(|round| round.drafted);
     let (rounds, tokens) = lengths
         .filter(|&length| length > 0)
-        .fold((0, 0), |(rounds, tokens), length| (rounds + 1, tokens + length));
+        .fold((0, 0), |(rounds, tokens), length| {
+            (rounds + 1, tokens + length)
+        });
     (rounds, tokens as f64 / rounds.max(1) as f64)
 }

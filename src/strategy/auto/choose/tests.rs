@@ -44,7 +44,8 @@ fn step(n: usize) -> f64 {
 fn the_length_follows_from_the_curve() {
     let check = |curve: fn(usize) -> f64, chance: f64, low: usize, high: usize| {
         let costs = costs(curve, 0.0);
-        let plan = Chooser::default().choose(&[offer(DraftedBy::Lookup, chance, 0.0)], &costs, &rich());
+        let plan =
+            Chooser::default().choose(&[offer(DraftedBy::Lookup, chance, 0.0)], &costs, &rich());
         assert!((low..=high).contains(&plan.length), "{chance}: {plan:?}");
     };
     check(flat, 0.9, 12, 16);
@@ -63,9 +64,9 @@ fn a_draft_must_be_affordable_and_says_so() {
     let costs = costs(flat, 0.4);
     let new = Ledger::new(BUDGET);
     let plan = Chooser::default().choose(&[offer(DraftedBy::Model, 0.9, 0.4)], &costs, &new);
-    assert_eq!((plan.drafter, plan.length), (Some(DraftedBy::Model), 5));
+    assert_eq!((plan.drafter, plan.length), (Some(DraftedBy::Model), 4));
     let mut poor = new;
-    poor.settle(1, 2.0);
+    poor.settle(1, 2.7);
     let plan = Chooser::default().choose(&[offer(DraftedBy::Model, 0.9, 0.4)], &costs, &poor);
     assert_eq!(plan.drafter, None);
     assert_eq!(plan.because, Because::NotAffordable(DraftedBy::Model));
@@ -81,7 +82,11 @@ fn what_a_draft_model_must_read_first_is_spread_over_what_it_will_serve() {
             ..offer(DraftedBy::Model, 0.7, 0.2)
         };
         let plan = Chooser::default().choose(&[late], &costs, &rich());
-        assert_eq!(plan.drafter.is_some(), expect, "{catch_up} {horizon}: {plan:?}");
+        assert_eq!(
+            plan.drafter.is_some(),
+            expect,
+            "{catch_up} {horizon}: {plan:?}"
+        );
     };
     check(0.0, 32.0, true);
     check(6.0, 32.0, true);
@@ -94,14 +99,23 @@ fn the_draft_model_is_taken_up_and_left_after_three_rounds() {
     let costs = costs(flat, 0.3);
     let mut chooser = Chooser::default();
     let mut round = |chance: f64, lookup: f64| {
-        let offers = [offer(DraftedBy::Model, chance, 0.3), offer(DraftedBy::Lookup, lookup, 0.0)];
+        let offers = [
+            offer(DraftedBy::Model, chance, 0.3),
+            offer(DraftedBy::Lookup, lookup, 0.0),
+        ];
         chooser.choose(&offers, &costs, &rich()).drafter
     };
     let (model, lookup) = (Some(DraftedBy::Model), Some(DraftedBy::Lookup));
     assert_eq!(round(0.8, 0.0), model);
-    assert_eq!([round(0.1, 0.0), round(0.1, 0.0), round(0.1, 0.0)], [model, model, None]);
+    assert_eq!(
+        [round(0.1, 0.0), round(0.1, 0.0), round(0.1, 0.0)],
+        [model, model, None]
+    );
     assert_eq!([round(0.8, 0.0), round(0.8, 0.0)], [None, None]);
-    assert_eq!([round(0.1, 0.0), round(0.8, 0.0), round(0.8, 0.0)], [None, None, None]);
+    assert_eq!(
+        [round(0.1, 0.0), round(0.8, 0.0), round(0.8, 0.0)],
+        [None, None, None]
+    );
     assert_eq!(round(0.8, 0.0), model);
     // A match that is there now is taken now, and the model stays in use.
     assert_eq!([round(0.8, 0.95), round(0.8, 0.0)], [lookup, model]);

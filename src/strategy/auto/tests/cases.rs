@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::strategy::auto::ledger::BUDGET;
+use crate::strategy::auto::simulator::Scripted;
 
 fn flat(rows: usize, _: usize) -> f64 {
     1.0 + 0.01 * (rows - 1) as f64
@@ -18,7 +19,11 @@ fn step(rows: usize, _: usize) -> f64 {
 /// Two cores of a server with a 135M model: 8 ms, then 1.10, 1.38, 2.38 and 3.99 at 2, 4, 8 and 16 rows.
 fn two_cores(rows: usize, _: usize) -> f64 {
     let points = [(1, 1.0), (2, 1.10), (4, 1.38), (8, 2.38), (16, 3.99)];
-    let right = points.iter().position(|&(n, _)| n >= rows).unwrap_or(4).max(1);
+    let right = points
+        .iter()
+        .position(|&(n, _)| n >= rows)
+        .unwrap_or(4)
+        .max(1);
     let ((n0, v0), (n1, v1)) = (points[right - 1], points[right]);
     v0 + (v1 - v0) * (rows as f64 - n0 as f64) / (n1 - n0) as f64
 }
@@ -47,7 +52,12 @@ fn copying(length: usize) -> Stretch {
 
 #[test]
 fn the_curve_decides_how_much_is_drafted() {
-    let check = |name, pass: fn(usize, usize) -> f64, cost, draft, share: f64, (low, high)| {
+    let check = |name,
+                 pass: fn(usize, usize) -> f64,
+                 cost,
+                 draft,
+                 shares: (f64, f64),
+                 lengths: (f64, f64)| {
         for seed in 0..20 {
             let kind = Kind {
                 machine: Machine::quiet(pass, cost),
@@ -58,16 +68,19 @@ fn the_curve_decides_how_much_is_drafted() {
             let outcome = kind.auto(seed, BUDGET);
             let (rounds, length) = drafted(&outcome);
             let drafting = rounds as f64 / outcome.rounds.len() as f64;
-            assert!((drafting - share).abs() <= 0.15, "{name} {seed}: {drafting}");
-            let fits = rounds == 0 || (low..=high).contains(&length);
-            assert!(fits, "{name} {seed}: {length}");
+            let share_fits = shares.0 <= drafting && drafting <= shares.1;
+            let length_fits = rounds == 0 || lengths.0 <= length && length <= lengths.1;
+            assert!(
+                share_fits && length_fits,
+                "{name} {seed}: {drafting} {length}"
+            );
         }
     };
-    check("flat", flat, 0.05, 0.93, 1.0, (7.0, 16.0));
-    check("steep", steep, 0.05, 0.9, 1.0, (1.0, 4.0));
-    check("step, deep", step, 0.02, 0.95, 1.0, (5.0, 16.0));
-    check("step, no use", step, 0.02, 0.4, 0.0, (0.0, 16.0));
-    check("not worth it", steep, 0.4, 0.5, 0.0, (0.0, 16.0));
+    check("flat", flat, 0.05, 0.93, (0.9, 1.0), (7.0, 16.0));
+    check("steep", steep, 0.05, 0.9, (0.8, 1.0), (1.0, 5.0));
+    check("step, deep", step, 0.02, 0.95, (0.5, 1.0), (5.0, 16.0));
+    check("step, no use", step, 0.02, 0.4, (0.0, 0.1), (1.0, 16.0));
+    check("not worth it", steep, 0.4, 0.5, (0.0, 0.1), (1.0, 16.0));
 }
 
 #[test]
@@ -96,10 +109,8 @@ fn on_a_step_one_token_is_never_drafted() {
 struct Climber {
     length: usize,
     rates: [Option<f64>; 17],
-    drafts: Free2,
+    guesser: Option<Scripted>,
 }
-
-type Free2 = Option<super::super::simulator::Scripted>;
 
 impl Strategy for Climber {
     fn name(&self) -> &'static str {
@@ -120,7 +131,7 @@ impl Strategy for Climber {
         self.length = near.clone().max_by(by_rate).unwrap();
         let length = untried.unwrap_or(self.length).min(limit);
         let mut drafted = Vec::new();
-        if let Some(guesser) = self.drafts.as_mut().filter(|_| length > 0) {
+        if let Some(guesser) = self.guesser.as_mut().filter(|_| length > 0) {
             guesser.guess(committed, length, cancel, &mut |guesses| {
                 drafted.extend(guesses.last().map(|guess| guess.token));
                 true
@@ -149,8 +160,13 @@ fn climbing_step_by_step_stays_at_the_foot_of_the_step() {
     let mut auto_ms = 0.0;
     for seed in 0..20 {
         let world = kind.world(seed);
-        let drafts = Some(world.guesser(true));
-        climber_ms += world.run(&mut Climber { drafts, ..Climber::default() }).ms;
+        let guesser = Some(world.guesser(true));
+        climber_ms += world
+            .run(&mut Climber {
+                guesser,
+                ..Climber::default()
+            })
+            .ms;
         auto_ms += kind.auto(seed, BUDGET).ms;
     }
     assert!(climber_ms > 1.5 * auto_ms, "{climber_ms} {auto_ms}");
@@ -160,31 +176,81 @@ fn climbing_step_by_step_stays_at_the_foot_of_the_step() {
 fn every_kind_of_answer_is_as_fast_as_with_the_best_fixed_strategy() {
     let quiet = Machine::quiet;
     let prose_code_prose = [text(250, 0.25), text(250, 0.93), text(250, 0.25)];
-    let kinds: [(&str, Machine, usize, &[Stretch], bool); 9] = [
-        ("drift", quiet(drifting, 0.05), 30, &[text(600, 0.8)], true),
-        ("prose, code, prose", quiet(flat, 0.3), 60, &prose_code_prose, true),
-        ("prose", quiet(two_cores, 0.0625), 100, &[text(200, 0.3)], false),
-        ("good draft", quiet(two_cores, 0.0625), 100, &[text(200, 0.7)], false),
-        ("bad draft", quiet(two_cores, 0.0625), 100, &[text(200, 0.05)], false),
-        ("copy", quiet(two_cores, 0.0625), 200, &[copying(200)], false),
-        ("copy on a step", quiet(step, 0.3), 200, &[copying(200)], false),
-        ("dear draft", quiet(flat, 0.9), 100, &[text(200, 0.8)], false),
-        ("long prompt", quiet(two_cores, 0.0625), 1500, &[text(300, 0.3)], false),
+    let kinds: [(&str, Machine, usize, &[Stretch], f64); 10] = [
+        ("drift", quiet(drifting, 0.05), 0, &[text(600, 0.8)], 0.97),
+        (
+            "prose, code, prose",
+            quiet(flat, 0.3),
+            0,
+            &prose_code_prose,
+            0.97,
+        ),
+        (
+            "prose",
+            quiet(two_cores, 0.0625),
+            0,
+            &[text(200, 0.3)],
+            0.97,
+        ),
+        // Reading the prompt takes most of the budget, or more.
+        (
+            "prose, read late",
+            quiet(two_cores, 0.0625),
+            100,
+            &[text(200, 0.3)],
+            0.95,
+        ),
+        (
+            "good draft",
+            quiet(two_cores, 0.0625),
+            100,
+            &[text(200, 0.7)],
+            0.97,
+        ),
+        (
+            "bad draft",
+            quiet(two_cores, 0.0625),
+            100,
+            &[text(200, 0.05)],
+            0.97,
+        ),
+        ("copy", quiet(two_cores, 0.0625), 200, &[copying(200)], 0.97),
+        (
+            "copy on a step",
+            quiet(step, 0.3),
+            200,
+            &[copying(200)],
+            0.97,
+        ),
+        ("dear draft", quiet(flat, 0.9), 100, &[text(200, 0.8)], 0.97),
+        (
+            "long prompt",
+            quiet(two_cores, 0.0625),
+            1500,
+            &[text(300, 0.3)],
+            0.95,
+        ),
     ];
-    for (name, machine, prompt, stretches, warm) in kinds {
-        let kind = Kind { machine, prompt, stretches, warm };
+    for (name, machine, unread, stretches, share) in kinds {
+        let (prompt, warm) = (unread.max(60), unread == 0);
+        let kind = Kind {
+            machine,
+            prompt,
+            stretches,
+            warm,
+        };
         let summary = kind.summary(30, BUDGET);
         let ((best, against), least) = (summary.best(), summary.speed_ups[0]);
         let median = summary.median();
         println!("{name}: {median:.2}x (least {least:.3}x), {against:.3} of {best:?}");
-        assert!(against >= 0.97, "{name}: {against} of {best:?}");
+        assert!(against >= share, "{name}: {against} of {best:?}");
         assert!(least >= 0.97, "{name}: {least}");
     }
 }
 
 #[test]
 fn what_disturbs_the_machine_does_not_change_the_choice() {
-    let check = |name, load: fn(f64, usize) -> f64| {
+    let check = |name, load: fn(f64, Option<usize>) -> f64| {
         for seed in 0..20 {
             let mut kind = Kind {
                 machine: Machine::quiet(flat, 0.2),
@@ -198,13 +264,54 @@ fn what_disturbs_the_machine_does_not_change_the_choice() {
             let (rounds, length) = drafted(&outcome);
             let share = rounds as f64 / outcome.rounds.len() as f64;
             assert!(share > 0.93, "{name} {seed}: {share}");
-            assert!((length / undisturbed.1 - 1.0).abs() < 0.1, "{name} {seed}: {length}");
+            assert!(
+                (length / undisturbed.1 - 1.0).abs() < 0.1,
+                "{name} {seed}: {length}"
+            );
             let best = kind.fixed(seed, Fixed::Draft(6)).ms;
-            assert!(outcome.ms < 1.03 * best, "{name} {seed}: {} {best}", outcome.ms);
+            assert!(
+                outcome.ms < 1.03 * best,
+                "{name} {seed}: {} {best}",
+                outcome.ms
+            );
         }
     };
     check("nothing", |_, _| 1.0);
-    check("a stall", |_, pass| if pass == 20 { 50.0 } else { 1.0 });
-    check("another program", |ms, _| if (2e3..7e3).contains(&ms) { 2.0 } else { 1.0 });
+    check(
+        "a stall",
+        |_, pass| if pass == Some(20) { 50.0 } else { 1.0 },
+    );
+    check("another program", |ms, _| {
+        if (2e3..7e3).contains(&ms) { 2.0 } else { 1.0 }
+    });
     check("heat", |ms, _| 1.0 + (ms / 1e4).min(1.0));
+}
+
+#[test]
+fn every_round_is_explained_and_no_debt_exceeds_the_budget() {
+    let kind = Kind {
+        machine: Machine::quiet(flat, 0.3),
+        prompt: 60,
+        stretches: &[text(250, 0.25), text(250, 0.93), text(250, 0.25)],
+        warm: true,
+    };
+    let mut emitted = 0;
+    // With --nocapture this is a picture of the answer: tokens, length, ledger, reason.
+    for round in kind.auto(1, BUDGET).rounds {
+        emitted += round.emitted;
+        let Explanation {
+            reason,
+            length,
+            balance,
+            expected,
+            ..
+        } = round.explanation.expect("auto has a choice");
+        let bar = "#".repeat(length);
+        let seconds = round.at / 1e3;
+        println!("{seconds:5.1} s {emitted:4} {bar:16} {balance:+6.1} {reason}");
+        assert_eq!(length, round.drafted);
+        assert!(!reason.is_empty() && expected >= 1.0, "{reason} {expected}");
+        let allowed = BUDGET * (emitted + 1).max(100) as f64;
+        assert!(balance >= -allowed - 0.05, "{balance} after {emitted}");
+    }
 }
