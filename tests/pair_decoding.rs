@@ -54,6 +54,7 @@ fn decoder(draft_length: usize) -> (Decoder, Vec<Vec<Token>>) {
         draft_length,
         lookup_rule: LookupRule::Longest,
         ends: ends.clone(),
+        calibration: None,
     });
     assert!(missing.is_empty(), "{missing:?}");
     (Decoder::new(loaded.pair.target, strategies, ends), prompts)

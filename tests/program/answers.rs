@@ -81,7 +81,7 @@ fn json_lines_add_up() {
     };
     assert_eq!(
         ready["strategies"],
-        serde_json::json!(["plain", "draft", "lookup"])
+        serde_json::json!(["plain", "draft", "lookup", "auto"])
     );
     let [done] = of_type("done")[..] else {
         panic!("one done")

@@ -25,9 +25,9 @@ const UNANCHORED: usize = 8;
 /// How far a plain pass after those moves the split between scale and ratios.
 const ANCHOR_GAIN: f64 = 0.3;
 /// Ratio by which a row more is expected to cost where nothing was calibrated.
-const GUESSED_SLOPE: f64 = 0.2;
+const GUESSED_SLOPE: f64 = 0.1;
 /// Draft step against a plain pass where nothing was calibrated.
-const GUESSED_STEP: f64 = 0.3;
+const GUESSED_STEP: f64 = 0.2;
 
 /// Passes that were timed on this machine, as [`crate::measure::pass_costs`] gives them: the same models,
 /// device, threads and build make it valid again.
@@ -292,7 +292,7 @@ mod tests {
             &[(1, 5.0)],
         ] {
             let costs = Costs::calibrated(&calibration(target, f64::NAN));
-            near(costs.pass(6), 2.0, 1e-9);
+            near(costs.pass(6), 1.5, 1e-9);
             near(costs.step(), GUESSED_STEP, 1e-9);
         }
     }

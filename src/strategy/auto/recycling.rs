@@ -60,9 +60,9 @@ mod tests {
     fn the_last_choice_counts_and_repeats_are_counted() {
         let check = |pairs: &[(Token, Token)], expect: &[(Token, u8)]| {
             let mut table = Recycling::default();
-            pairs
-                .iter()
-                .for_each(|&(token, choice)| table.learn(token, choice));
+            for &(token, choice) in pairs {
+                table.learn(token, choice);
+            }
             let chain: Vec<_> = table
                 .chain(1, 4)
                 .iter()

@@ -126,13 +126,13 @@ fn what_plain_costs_is_looked_at_now_and_then() {
     let mut costs = costs(flat, 0.3);
     let offers = [offer(DraftedBy::Lookup, 0.9, 0.0)];
     let mut chooser = Chooser::default();
-    let mut plain = 0;
+    let mut anchors = 0;
     for _ in 0..330 {
         let plan = chooser.choose(&offers, &costs, &rich());
-        plain += usize::from(plan.because == Because::Anchor);
+        anchors += usize::from(plan.because == Because::Anchor);
         costs.observe_pass(plan.length + 1, 10.0 * flat(plan.length + 1));
     }
-    assert_eq!(plain, 10);
+    assert_eq!(anchors, 10);
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn the_curve_decides_how_much_is_drafted() {
     check("flat", flat, 0.05, 0.93, (0.9, 1.0), (7.0, 16.0));
     check("steep", steep, 0.05, 0.9, (0.8, 1.0), (1.0, 5.0));
     check("step, deep", step, 0.02, 0.95, (0.5, 1.0), (5.0, 16.0));
-    check("step, no use", step, 0.02, 0.4, (0.0, 0.1), (1.0, 16.0));
+    check("step, no use", step, 0.02, 0.4, (0.0, 0.2), (1.0, 16.0));
     check("not worth it", steep, 0.4, 0.5, (0.0, 0.1), (1.0, 16.0));
 }
 
@@ -310,8 +310,95 @@ fn every_round_is_explained_and_no_debt_exceeds_the_budget() {
         let seconds = round.at / 1e3;
         println!("{seconds:5.1} s {emitted:4} {bar:16} {balance:+6.1} {reason}");
         assert_eq!(length, round.drafted);
-        assert!(!reason.is_empty() && expected >= 1.0, "{reason} {expected}");
+        assert!(!reason.is_empty() && expected > 0.9, "{reason} {expected}");
         let allowed = BUDGET * (emitted + 1).max(100) as f64;
         assert!(balance >= -allowed - 0.05, "{balance} after {emitted}");
+    }
+}
+
+#[test]
+fn what_nobody_measured_is_learnt_from_the_rounds() {
+    let check = |name, pass: fn(usize, usize) -> f64, draft, least: f64, median: f64| {
+        let kind = Kind {
+            machine: Machine::quiet(pass, 0.1),
+            prompt: 60,
+            stretches: &[text(300, draft)],
+            warm: true,
+        };
+        let speed_up = |seed| {
+            let world = kind.world(seed);
+            let guesser = Box::new(world.guesser(true));
+            let mut auto = Auto::with(Some(guesser), Costs::guess(), Ledger::new(BUDGET), vec![]);
+            kind.fixed(seed, Fixed::Plain).ms / world.run(&mut auto).ms
+        };
+        let mut speed_ups: Vec<_> = (0..20).map(speed_up).collect();
+        speed_ups.sort_by(f64::total_cmp);
+        let fits = speed_ups[0] >= least && speed_ups[10] >= median;
+        assert!(fits, "{name}: {speed_ups:?}");
+    };
+    check("flat", flat, 0.9, 1.3, 2.0);
+    check("flat, bad draft", flat, 0.05, 0.97, 0.97);
+    check("steep", steep, 0.9, 1.0, 1.2);
+    check("steep, bad draft", steep, 0.3, 0.96, 0.97);
+    check("step", step, 0.3, 0.96, 0.97);
+}
+
+#[test]
+#[ignore = "long: scripts/identity.sh"]
+fn full_a_choice_takes_microseconds_and_no_more_after_a_hundred_thousand_tokens() {
+    let mut auto = Auto::with(None, Costs::guess(), Ledger::new(BUDGET), vec![]);
+    let answer = Stretch {
+        copy: (0.1, 20.0),
+        ..text(4000, 0.0)
+    };
+    let mut times = Vec::new();
+    for seed in 0..25 {
+        let world = World::new(
+            &Machine::quiet(flat, 0.1),
+            &Arc::new(Text::new(4000, &[answer], seed)),
+        );
+        let mut timed = Timed(&mut auto, Duration::ZERO);
+        let rounds = world.run(&mut timed).rounds.len();
+        times.push(timed.1.as_secs_f64() * 1e6 / rounds as f64);
+    }
+    println!(
+        "microseconds a round: first answer {:.1}, last {:.1}",
+        times[0], times[24]
+    );
+    assert!(
+        times[24] < 20.0 && times[24] < 2.0 * times[0].max(5.0),
+        "{times:?}"
+    );
+}
+
+/// Measures the real time that a strategy takes for its rounds, but the first, which reads the prompt.
+struct Timed<'a>(&'a mut Auto, Duration);
+
+impl Strategy for Timed<'_> {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn begin(&mut self, committed: &[Token]) {
+        self.0.begin(committed);
+        self.0.free.read(committed);
+    }
+
+    fn draft(
+        &mut self,
+        committed: &[Token],
+        limit: usize,
+        cancel: &Cancel,
+    ) -> Result<Vec<Token>, PassError> {
+        let started = std::time::Instant::now();
+        let drafted = self.0.draft(committed, limit, cancel);
+        self.1 += started.elapsed();
+        drafted
+    }
+
+    fn accept(&mut self, round: &Feedback) {
+        let started = std::time::Instant::now();
+        self.0.accept(round);
+        self.1 += started.elapsed();
     }
 }
