@@ -7,8 +7,12 @@
 
 /// Outcomes after which an old one counts half.
 const HALF_LIFE: f64 = 40.0;
+/// Outcomes of other kinds after which an old one counts half: what the text was like before is no guide.
+const FADE: f64 = 200.0;
 /// Outcomes that a prior counts for.
 const PRIOR_WEIGHT: f64 = 3.0;
+/// The same for all guesses of a draft model: some bad luck at first is not what it is worth.
+const ALL_WEIGHT: f64 = 10.0;
 
 /// A discounted share of hits.
 #[derive(Clone, Copy, Debug)]
@@ -30,14 +34,28 @@ impl Bin {
 
     /// Takes an outcome.
     pub fn record(&mut self, hit: bool) {
-        let keep = 0.5f64.powf(1.0 / HALF_LIFE);
-        self.hits = self.hits * keep + f64::from(u8::from(hit));
-        self.total = self.total * keep + 1.0;
+        self.keep(0.5f64.powf(1.0 / HALF_LIFE));
+        self.hits += f64::from(u8::from(hit));
+        self.total += 1.0;
+    }
+
+    fn keep(&mut self, share: f64) {
+        self.hits *= share;
+        self.total *= share;
     }
 
     /// The chance of a hit, above 0 and below 1.
     pub fn rate(&self) -> f64 {
-        (self.hits + self.prior * PRIOR_WEIGHT) / (self.total + PRIOR_WEIGHT)
+        self.rate_from(self.prior)
+    }
+
+    /// The same if `prior` is what to think of it before anything was seen.
+    fn rate_from(&self, prior: f64) -> f64 {
+        self.weighed(prior, PRIOR_WEIGHT)
+    }
+
+    fn weighed(&self, prior: f64, weight: f64) -> f64 {
+        (self.hits + prior * weight) / (self.total + weight)
     }
 }
 
@@ -53,7 +71,14 @@ fn length_class(length: usize) -> usize {
     }
 }
 
-/// Chances by a length that grows with every hit: of a match or of a run of hits.
+/// Takes an outcome into one of the bins; the others fade.
+fn record<const N: usize>(bins: &mut [Bin; N], class: usize, hit: bool) {
+    let share = 0.5f64.powf(1.0 / FADE);
+    bins.iter_mut().for_each(|bin| bin.keep(share));
+    bins[class].record(hit);
+}
+
+/// Chances by a length that grows with every hit: of a match or of repeats.
 #[derive(Clone, Debug)]
 pub(super) struct Growing([Bin; LENGTHS]);
 
@@ -63,11 +88,6 @@ impl Growing {
         Self([0.0, 0.2, 0.4, 0.5, 0.65, 0.75, 0.85].map(Bin::new))
     }
 
-    /// For a run of a draft model's hits.
-    pub fn runs() -> Self {
-        Self([0.55, 0.6, 0.6, 0.65, 0.7, 0.75, 0.8].map(Bin::new))
-    }
-
     /// For a continuation that was the same this often in a row.
     pub fn repeats() -> Self {
         Self([0.0, 0.15, 0.35, 0.5, 0.6, 0.7, 0.75].map(Bin::new))
@@ -75,12 +95,52 @@ impl Growing {
 
     /// Takes the outcome of a guess at `length`.
     pub fn record(&mut self, length: usize, hit: bool) {
-        self.0[length_class(length)].record(hit);
+        record(&mut self.0, length_class(length), hit);
     }
 
     /// The chance of a guess at `length`.
     pub fn rate(&self, length: usize) -> f64 {
         self.0[length_class(length)].rate()
+    }
+}
+
+/// Chances of a draft model's guesses by how many in a row were right.
+#[derive(Clone, Debug)]
+pub(super) struct ByRun {
+    all: Bin,
+    runs: [Bin; LENGTHS],
+}
+
+/// The share of what all guesses lack that longer runs of right ones are expected to have.
+const RUN_BONUS: [f64; LENGTHS] = [0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4];
+
+impl ByRun {
+    /// Before anything was seen.
+    pub fn new() -> Self {
+        const ALL: Bin = Bin::new(0.55);
+        Self {
+            all: ALL,
+            runs: [ALL; LENGTHS],
+        }
+    }
+
+    /// Takes the outcome of a guess after `run` right ones.
+    pub fn record(&mut self, run: usize, hit: bool) {
+        self.all.record(hit);
+        record(&mut self.runs, length_class(run), hit);
+    }
+
+    /// The chance of a guess after `run` right ones: where such runs are not known, by all
+    /// guesses.
+    pub fn rate(&self, run: usize) -> f64 {
+        let class = length_class(run);
+        let all = self.overall();
+        self.runs[class].rate_from(all + (1.0 - all) * RUN_BONUS[class])
+    }
+
+    /// The chance of any guess.
+    pub fn overall(&self) -> f64 {
+        self.all.weighed(self.all.prior, ALL_WEIGHT)
     }
 }
 
@@ -116,7 +176,7 @@ impl ByConfidence {
 
     /// Takes the outcome of a guess.
     pub fn record(&mut self, confidence: f32, hit: bool) {
-        self.0[Self::class(confidence)].record(hit);
+        record(&mut self.0, Self::class(confidence), hit);
     }
 
     /// The chance of a guess.
@@ -169,7 +229,7 @@ mod tests {
 
     #[test]
     fn longer_matches_and_surer_guesses_are_worth_more_before_anything_was_seen() {
-        for bins in [Growing::matches(), Growing::runs(), Growing::repeats()] {
+        for bins in [Growing::matches(), Growing::repeats()] {
             let rates: Vec<_> = (0..12).map(|length| bins.rate(length)).collect();
             assert!(rates.is_sorted(), "{rates:?}");
         }
@@ -180,11 +240,25 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_counts_for_its_class_alone() {
+    fn an_outcome_counts_for_its_class_alone_and_others_fade() {
         let mut bins = Growing::matches();
-        let before = bins.rate(3);
+        let prior = bins.rate(3);
+        (0..50).for_each(|_| bins.record(3, true));
+        let high = bins.rate(3);
         (0..50).for_each(|_| bins.record(5, false));
         assert!(bins.rate(4) < 0.1);
-        assert!((bins.rate(3) - before).abs() < 1e-12);
+        assert!(high > 0.9 && (0.85..high).contains(&bins.rate(3)));
+        (0..4000).for_each(|_| bins.record(5, false));
+        assert!((bins.rate(3) - prior).abs() < 0.05);
+    }
+
+    #[test]
+    fn runs_that_were_not_seen_are_a_little_better_than_all_guesses() {
+        let mut chances = ByRun::new();
+        (0..100).for_each(|i| chances.record(0, i % 5 == 0));
+        assert!((chances.overall()..chances.overall() + 0.3).contains(&chances.rate(7)));
+        assert!((0.1..0.35).contains(&chances.overall()));
+        (0..100).for_each(|_| chances.record(9, true));
+        assert!(chances.rate(20) > 0.9 && chances.rate(0) < 0.5);
     }
 }

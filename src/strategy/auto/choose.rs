@@ -131,8 +131,6 @@ pub(super) enum Because {
     NotAffordable(DraftedBy),
     /// What plain costs was to be measured again.
     Anchor,
-    /// What the draft model would have guessed was to be known again.
-    Probe,
 }
 
 const PLAIN: Plan = Plan {

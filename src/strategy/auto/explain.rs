@@ -43,7 +43,6 @@ pub(super) fn explain(
 fn reason(choice: &Choice, acceptance: Option<f64>, costs: &Costs) -> String {
     let plan = &choice.plan;
     match (plan.drafter, plan.because) {
-        (Some(_), Because::Probe) => "draft: asked what it would have guessed".to_owned(),
         (Some(DraftedBy::Model), _) if choice.drafted == 0 => {
             "plain: the draft model is not sure enough here".to_owned()
         }
@@ -57,7 +56,7 @@ fn reason(choice: &Choice, acceptance: Option<f64>, costs: &Costs) -> String {
             let left = choice.affordable.max(0.0);
             format!("plain: a wrong {name} would cost more than the {left:.1} passes to spare")
         }
-        (None, Because::Best | Because::Probe) => match acceptance {
+        (None, Because::Best) => match acceptance {
             Some(acceptance) => {
                 let needed = needed(costs);
                 let needed = needed.map_or("cannot pay here".to_owned(), |a| {

@@ -22,7 +22,7 @@ mod recycling;
 
 use std::time::Duration;
 
-use self::choose::{Because, Chooser, DraftedBy, Offer, Plan};
+use self::choose::{Chooser, DraftedBy, Offer, Plan};
 use self::cost::Costs;
 use self::free::Free;
 use self::guess::Guesser;
@@ -104,23 +104,18 @@ impl Auto {
         }
     }
 
-    /// A draft of one token for the sake of the rows before it, where the draft model has not been heard
-    /// for long and could be what is best.
-    fn probe(&self, committed: &[Token], plan: &Plan, offer: &Offer) -> Option<Plan> {
+    /// What it costs to let the draft model read what it missed, for the sake of what it would have guessed
+    /// there, if that is due: where it has not been heard for long and could be better than `rate`.
+    fn probe(&self, committed: &[Token], rate: f64, offer: &Offer) -> Option<f64> {
         let unjudged = self.model.as_ref()?.unjudged(committed);
         let hoped = Offer {
             chances: vec![HOPE; offer.chances.len()],
             ..offer.clone()
         };
-        let worst = offer.worst(1, &self.costs);
-        let affordable = worst <= self.probe_budget && self.ledger.allows(worst);
-        let hopeful = hoped.best(&self.costs, f64::INFINITY)?.rate > plan.rate;
-        (unjudged >= PROBE_EVERY && affordable && hopeful).then_some(Plan {
-            drafter: Some(DraftedBy::Model),
-            length: 1,
-            rate: plan.rate,
-            because: Because::Probe,
-        })
+        let cost = offer.catch_up + offer.step;
+        let affordable = cost <= self.probe_budget && self.ledger.allows(cost);
+        let hopeful = hoped.best(&self.costs, f64::INFINITY)?.rate > rate;
+        (unjudged >= PROBE_EVERY && affordable && hopeful).then_some(cost)
     }
 }
 
@@ -152,32 +147,26 @@ impl Strategy for Auto {
             model.forget_round();
             offers.extend(model.offer(committed, limit, &self.costs));
         }
-        let mut plan = self.chooser.choose(&offers, &self.costs, &self.ledger);
-        let modelled = offers
+        let plan = self.chooser.choose(&offers, &self.costs, &self.ledger);
+        let affordable = self.ledger.affordable();
+        let by_model = offers
             .iter()
             .find(|offer| offer.drafter == DraftedBy::Model);
-        if let Some(offer) = modelled.filter(|_| plan.drafter != Some(DraftedBy::Model))
-            && let Some(probe) = self.probe(committed, &plan, offer)
-        {
-            self.probe_budget -= offer.worst(1, &self.costs);
-            plan = probe;
-        }
+        let probe = by_model.and_then(|offer| self.probe(committed, plan.rate, offer));
 
-        let affordable = self.ledger.affordable();
-        let drafted = match (plan.drafter, &mut self.model, modelled) {
-            (None, _, _) => Ok(Vec::new()),
+        let known = (&self.costs, &self.ends[..]);
+        let drafted = match (plan.drafter, &mut self.model, by_model) {
             (Some(DraftedBy::Model), Some(model), Some(offer)) => {
-                let length = match plan.because {
-                    Because::Probe => 1,
-                    Because::Best | Because::NotAffordable(_) | Because::Anchor => {
-                        offer.longest(&self.costs, affordable)
-                    }
-                };
-                let known = (&self.costs, &self.ends[..]);
+                let length = offer.longest(&self.costs, affordable);
                 model.draft(committed, length, plan.rate, known, cancel)
             }
-            (Some(by), _, _) => {
-                let found = drafts.into_iter().find(|draft| draft.offer.drafter == by);
+            (drafter, model, _) => {
+                if let (Some(cost), Some(model)) = (probe, model) {
+                    self.probe_budget -= cost;
+                    model.draft(committed, 1, plan.rate, known, cancel)?;
+                }
+                let mut drafts = drafts.into_iter();
+                let found = drafts.find(|draft| Some(draft.offer.drafter) == drafter);
                 let mut tokens = found.map(|draft| draft.tokens).unwrap_or_default();
                 tokens.truncate(plan.length);
                 Ok(tokens)

@@ -3,7 +3,7 @@
 //! **Whatever it reads is scored**: tokens that were committed without it go through its next pass as
 //! rows, which tell what it would have guessed there.
 
-use super::acceptance::{Bin, ByConfidence, Growing};
+use super::acceptance::{ByConfidence, ByRun};
 use super::choose::{DraftedBy, MAX_DRAFT, Offer, best_prefix, goes_on};
 use super::cost::Costs;
 use super::guess::{Guess, Guesser, SCORED_ROWS};
@@ -31,8 +31,7 @@ pub(super) struct DraftSide {
 /// What its guesses were worth.
 struct Chances {
     by_confidence: ByConfidence,
-    by_run: Growing,
-    overall: Bin,
+    by_run: ByRun,
     /// How many guesses in a row were right.
     run: usize,
     /// Committed tokens up to which guesses were judged.
@@ -48,7 +47,6 @@ impl Chances {
         }
         self.by_confidence.record(guess.confidence, hit);
         self.by_run.record(self.run, hit);
-        self.overall.record(hit);
         self.run = if hit { self.run + 1 } else { 0 };
         self.judged = position + 1;
         hit
@@ -72,8 +70,7 @@ impl DraftSide {
             guesser,
             chances: Chances {
                 by_confidence: ByConfidence::new(),
-                by_run: Growing::runs(),
-                overall: Bin::new(0.55),
+                by_run: ByRun::new(),
                 run: 0,
                 judged: 0,
             },
@@ -125,7 +122,7 @@ impl DraftSide {
 
     /// The share of its guesses that were right lately.
     pub fn acceptance(&self) -> f64 {
-        self.chances.overall.rate()
+        self.chances.by_run.overall()
     }
 
     /// Rows of its passes in this round.
