@@ -130,3 +130,39 @@ impl Cached {
         outcome.map(|()| last)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::scripted::{ScriptedModel, Step};
+
+    #[test]
+    fn what_was_missed_is_read_once_and_its_last_rows_are_told() {
+        let counting = |context: &[Token]| Step::Write(context[context.len() - 1] + 1);
+        let drafter = Drafter::new(Box::new(ScriptedModel::new("counting", 200, 200, counting)));
+        let check = |committed: &[Token], wanted: usize, lag: usize, rows: usize| {
+            assert_eq!(drafter.lag(committed), lag, "{committed:?}");
+            let mut passes = Vec::new();
+            let drafted =
+                drafter.draft_watched(committed, 3, wanted, &Cancel::new(), &mut |_, logits| {
+                    let choices = (0..logits.rows()).filter_map(|row| argmax(logits.row(row)));
+                    passes.push(choices.collect::<Vec<_>>());
+                    true
+                });
+            let last = committed[committed.len() - 1];
+            assert_eq!(drafted.unwrap(), [last + 1, last + 2, last + 3]);
+            let read = committed[committed.len() - rows..]
+                .iter()
+                .map(|token| token + 1);
+            assert_eq!(passes, [read.collect(), vec![last + 2], vec![last + 3]]);
+        };
+        let text: Vec<Token> = (1..=60).collect();
+        check(&text[..40], 16, 40, 16);
+        check(&text[..40], 16, 1, 1);
+        // Two of the drafted tokens are in the cache; the third is not.
+        check(&text[..44], 16, 2, 2);
+        check(&[&text[..41], &[90]].concat(), 16, 1, 1);
+        check(&text[..60], 1, 19, 1);
+        check(&text[20..60], 99, 40, 16);
+    }
+}

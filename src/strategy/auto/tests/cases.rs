@@ -358,9 +358,9 @@ fn full_a_choice_takes_microseconds_over_a_hundred_thousand_tokens() {
             &Machine::quiet(flat, 0.1),
             &Arc::new(Text::new(4000, &[answer], seed)),
         );
-        let mut timed = Timed(&mut auto, Duration::ZERO);
-        let rounds = world.run(&mut timed).rounds.len();
-        times.push(timed.1.as_secs_f64() * 1e6 / rounds as f64);
+        let mut watched = Timed(&mut auto, Duration::ZERO);
+        let rounds = world.run(&mut watched).rounds.len();
+        times.push(watched.1.as_secs_f64() * 1e6 / rounds as f64);
     }
     println!("microseconds a round, answer by answer: {times:.1?}");
     times.sort_by(f64::total_cmp);
