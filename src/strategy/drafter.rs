@@ -139,12 +139,12 @@ mod tests {
     #[test]
     fn what_was_missed_is_read_once_and_its_last_rows_are_told() {
         let counting = |context: &[Token]| Step::Write(context[context.len() - 1] + 1);
-        let drafter = Drafter::new(Box::new(ScriptedModel::new("counting", 200, 200, counting)));
+        let model = Drafter::new(Box::new(ScriptedModel::new("counting", 200, 200, counting)));
         let check = |committed: &[Token], wanted: usize, lag: usize, rows: usize| {
-            assert_eq!(drafter.lag(committed), lag, "{committed:?}");
+            assert_eq!(model.lag(committed), lag, "{committed:?}");
             let mut passes = Vec::new();
             let drafted =
-                drafter.draft_watched(committed, 3, wanted, &Cancel::new(), &mut |_, logits| {
+                model.draft_watched(committed, 3, wanted, &Cancel::new(), &mut |_, logits| {
                     let choices = (0..logits.rows()).filter_map(|row| argmax(logits.row(row)));
                     passes.push(choices.collect::<Vec<_>>());
                     true

@@ -74,7 +74,9 @@ fn length_class(length: usize) -> usize {
 /// Takes an outcome into one of the bins; the others fade.
 fn record<const N: usize>(bins: &mut [Bin; N], class: usize, hit: bool) {
     let share = 0.5f64.powf(1.0 / FADE);
-    bins.iter_mut().for_each(|bin| bin.keep(share));
+    for bin in bins.iter_mut() {
+        bin.keep(share);
+    }
     bins[class].record(hit);
 }
 
