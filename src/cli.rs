@@ -7,14 +7,18 @@
     reason = "these comments are the program's help, which has no markdown"
 )]
 
+pub mod sampling;
+
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 
-use crate::config::{Config, Device, MAX_CONTEXT, MAX_DRAFT_LENGTH, MAX_MAX_TOKENS};
+use crate::bench::Contender;
+use crate::config::{Config, Device, MAX_CONTEXT, MAX_DRAFT_LENGTH, MAX_MAX_TOKENS, MAX_THREADS};
 use crate::model::shape;
 use crate::strategy;
+use sampling::SamplingArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 failed; 2 wrong command line or settings; 130 interrupted (Ctrl-C);
@@ -40,6 +44,16 @@ Examples:
   speck measure --shape qwen2.5-7b     what speculation would be worth, before fetching 5 GB
   speck measure --json | jq .break_even";
 
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  speck bench                                     every strategy on four prompts
+  speck bench --strategies draft:2,draft:4,draft:8 --prompts code
+  speck bench --prompts my-prompts/ --tokens 256 --runs 5
+  speck bench --markdown --svg bench.svg > bench.md
+  speck bench --json | jq '.runs[] | {prompt, strategy, speedup}'
+
+What the numbers mean: docs/bench.md";
+
 /// A terminal chat with a local language model that shows, live, what speculative decoding is worth.
 #[derive(Debug, Parser)]
 #[command(name = "speck", version, after_help = EXIT_CODES)]
@@ -53,7 +67,9 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Chat with a model: on the screen, or one answer for a question or piped text.
-    Chat(ChatArgs),
+    Chat(Box<ChatArgs>),
+    /// Compare the strategies on the same prompts: speed, tokens per pass, and that the text is the same.
+    Bench(BenchArgs),
     /// Measure what passes cost on this machine, and what speculation is worth by that.
     Measure(MeasureArgs),
     /// List, fetch, check and remove model files.
@@ -96,6 +112,9 @@ pub struct ChatArgs {
     /// Where models run [key: model.device]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Device>,
+    /// Threads of the CPU engine; 0 = one for each physical core, on a Mac each performance core [key: model.threads]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=MAX_THREADS))]
+    pub threads: Option<u64>,
     /// The theme of the screen [key: screen.theme]
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
@@ -108,6 +127,9 @@ pub struct ChatArgs {
     /// Use only model files that are on this machine
     #[arg(long)]
     pub offline: bool,
+    /// How tokens are chosen.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
 }
 
 impl ChatArgs {
@@ -124,6 +146,7 @@ impl ChatArgs {
         put(self.draft.as_ref(), &mut config.model.draft);
         put(self.device.as_ref(), &mut config.model.device);
         put(count(self.context).as_ref(), &mut config.model.context);
+        put(count(self.threads).as_ref(), &mut config.model.threads);
         put(self.strategy.as_ref(), &mut config.decoding.strategy);
         put(
             count(self.draft_length).as_ref(),
@@ -133,9 +156,67 @@ impl ChatArgs {
             count(self.max_tokens).as_ref(),
             &mut config.decoding.max_tokens,
         );
+        self.sampling.override_config(&mut config.sampling);
         put(self.system.as_ref(), &mut config.chat.system);
         put(self.theme.as_ref(), &mut config.screen.theme);
     }
+}
+
+/// `speck bench`
+#[derive(Debug, Args)]
+#[command(after_help = BENCH_EXAMPLES)]
+pub struct BenchArgs {
+    /// What to compare, with commas between: names of strategies, `draft:5` for a draft length; all if not given
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Contender::parse)]
+    pub strategies: Vec<Contender>,
+    /// Prompts: `explain`, `code`, `rewrite`, `story` (all if not given), text files, folders of .txt files
+    #[arg(long, value_name = "PLACE", num_args = 1..)]
+    pub prompts: Vec<String>,
+    /// Answers with each strategy to each prompt
+    #[arg(long, value_name = "R", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub runs: u64,
+    /// The longest answer, in tokens
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u64).range(1..=MAX_MAX_TOKENS))]
+    pub tokens: u64,
+    /// The model that writes [key: model.target]
+    #[arg(long, value_name = "REF")]
+    pub target: Option<String>,
+    /// The model that drafts: a model, `auto` or `none` [key: model.draft]
+    #[arg(long, value_name = "REF")]
+    pub draft: Option<String>,
+    /// Tokens that prompt and answer may hold together; 0 = as trained, at most 8192 [key: model.context]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=MAX_CONTEXT))]
+    pub context: Option<u64>,
+    /// Where models run [key: model.device]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<Device>,
+    /// Threads of the CPU engine; 0 = one for each physical core, on a Mac each performance core [key: model.threads]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=MAX_THREADS))]
+    pub threads: Option<u64>,
+    /// Use only model files that are on this machine
+    #[arg(long)]
+    pub offline: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub format: BenchFormat,
+    /// Draw two charts into this file as well: speed, and what passes cost
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+/// The forms of a report other than the table.
+#[derive(Clone, Copy, Debug, Args)]
+#[group(multiple = false)]
+pub struct BenchFormat {
+    /// Print Markdown
+    #[arg(long)]
+    pub markdown: bool,
+    /// Print comma-separated values
+    #[arg(long)]
+    pub csv: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `speck measure`
@@ -154,6 +235,9 @@ pub struct MeasureArgs {
     /// Where models run [key: model.device]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Device>,
+    /// Threads of the CPU engine; 0 = one for each physical core, on a Mac each performance core [key: model.threads]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=MAX_THREADS))]
+    pub threads: Option<u64>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -262,6 +346,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::config;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -279,6 +364,15 @@ mod tests {
             "16",
             "--device",
             "cpu",
+            "--threads",
+            "3",
+            "--temperature",
+            "0.8",
+            "--stop=-1",
+            "--stop",
+            "\n\n",
+            "--seed",
+            "7",
             "Hi",
         ];
         let Some(Command::Chat(chat)) = Cli::try_parse_from(line).unwrap().command else {
@@ -286,11 +380,21 @@ mod tests {
         };
         let mut config = Config::default();
         config.decoding.max_tokens = 7;
+        config.sampling.top_k = 40;
         chat.override_config(&mut config);
         assert_eq!(config.decoding.strategy, "lookup");
         assert_eq!(config.decoding.draft_length, 16);
         assert_eq!(config.model.device, Device::Cpu);
+        assert_eq!(config.model.threads, 3);
         assert_eq!(config.decoding.max_tokens, 7);
+        let sampling = config::sampling::Sampling {
+            temperature: 0.8,
+            top_k: 40,
+            seed: config::sampling::Seed::Fixed(7),
+            stop: vec!["-1".into(), "\n\n".into()],
+            ..Default::default()
+        };
+        assert_eq!(config.sampling, sampling);
         assert_eq!(chat.prompt.as_deref(), Some("Hi"));
     }
 
@@ -307,7 +411,7 @@ mod tests {
                     .map(|(_, key)| key.to_owned())
             })
             .collect();
-        assert_eq!(keys.len(), 9);
+        assert_eq!(keys.len(), 18);
         for key in keys {
             let (section, key) = key.trim_end_matches(']').split_once('.').unwrap();
             assert!(config[section].get(key).is_some(), "{section}.{key}");

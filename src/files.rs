@@ -1,8 +1,13 @@
-//! Files that a person named: opens them, and shows a place in their text.
+//! Files that a person named: opens them, reads their text, and shows a place in it.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
+
+use anyhow::{Context, bail};
+
+/// The most that is read of a text, in bytes.
+const MAX_TEXT: u64 = 8 << 20;
 
 /// Characters of a line that an error shows.
 const MAX_SHOWN: usize = 100;
@@ -16,6 +21,21 @@ pub fn open(path: &Path) -> io::Result<File> {
         ));
     }
     File::open(path)
+}
+
+/// All of a regular file, which must be UTF-8 text of at most 8 MiB.
+pub fn read_text(path: &Path) -> anyhow::Result<String> {
+    text(open(path)?)
+}
+
+/// All that can be read, which must be UTF-8 text of at most 8 MiB.
+pub fn text(from: impl Read) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    from.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_TEXT {
+        bail!("it is longer than {MAX_TEXT} bytes");
+    }
+    String::from_utf8(bytes).context("it is not UTF-8 text")
 }
 
 /// A line, or of a long one the part around the character `column`.

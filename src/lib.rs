@@ -13,12 +13,15 @@ pub mod cpu;
 pub mod files;
 pub mod measure;
 pub mod model;
+pub mod sampling;
 pub mod strategy;
 
 pub mod decoding;
 
 pub mod engine;
 pub mod stats;
+
+pub mod bench;
 
 pub mod app;
 pub mod ui;

@@ -1,14 +1,18 @@
 //! What passes cost on this machine, and what speculation is worth by that.
 //!
-//! In comes a loaded model, out come medians of passes over 1 to 32 rows, timed in rotation, as a round
-//! of decoding pays for them: the pass and the choice of a token in each row.
+//! In comes a loaded pair, out come [`Costs`]: medians of passes over 1 to 32 rows, timed in rotation, as
+//! a round of decoding pays for them: the pass and the choice of a token in each row.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use anyhow::anyhow;
+use anyhow::{Result, anyhow};
+use serde::{Serialize, Serializer};
+use sysinfo::{ProcessRefreshKind, ProcessesToUpdate};
 
 use crate::cancel::Cancel;
+use crate::cpu::{Isa, read_bandwidth};
+use crate::model::load::Pair;
 use crate::model::{Model, PassError, Token, argmax};
 
 /// Tokens in the cache while passes are timed.
@@ -26,6 +30,131 @@ pub const CONTEXT: usize = 1024;
 pub const ROWS: [usize; 17] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 32];
 /// Draft lengths whose worth is told; each needs the cost of one row more.
 pub const DRAFT_LENGTHS: [usize; 6] = [1, 2, 3, 4, 6, 8];
+
+/// What was measured of a pair. As JSON it is what `speck measure --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct Costs {
+    /// Where the models compute.
+    pub device: &'static str,
+    /// Threads, on a CPU.
+    pub threads: Option<usize>,
+    /// The CPU engine's instruction set, where it computes.
+    pub isa: Option<&'static str>,
+    /// The target's costs.
+    pub target: TargetCosts,
+    /// The draft's, or why there is none.
+    #[serde(serialize_with = "draft_or_null")]
+    pub draft: Result<DraftCosts, String>,
+    /// What this machine reads from memory with as many threads; on a GPU not measured.
+    pub bandwidth_gb_s: Option<f64>,
+    /// By draft length: the share of drafted tokens that must be accepted; none where all is too few.
+    pub break_even: BTreeMap<usize, Option<f64>>,
+    /// Bytes of memory that the process held with the models in use.
+    #[serde(skip)]
+    pub memory: Option<u64>,
+}
+
+/// What a target's passes cost.
+#[derive(Clone, Debug, Serialize)]
+pub struct TargetCosts {
+    /// The model's name.
+    pub name: String,
+    /// Bytes of weights that a pass reads.
+    pub bytes: u64,
+    /// Milliseconds of a pass, by the tokens that it checks.
+    pub verify_ms: BTreeMap<usize, f64>,
+    /// Tokens of a prompt read in a second.
+    pub prefill_tok_s: f64,
+}
+
+/// What a draft's steps cost.
+#[derive(Clone, Debug, Serialize)]
+pub struct DraftCosts {
+    /// The model's name.
+    pub name: String,
+    /// Milliseconds of a step, which drafts one token.
+    pub step_ms: f64,
+}
+
+fn draft_or_null<S: Serializer>(
+    draft: &Result<DraftCosts, String>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    draft.as_ref().ok().serialize(to)
+}
+
+impl Costs {
+    /// Measures a pair. `progress` is told what is being measured, steps done, and of how many.
+    pub fn of(
+        pair: &mut Pair,
+        cancel: &Cancel,
+        progress: &mut dyn FnMut(&str, usize, usize),
+    ) -> Result<Self> {
+        let Pair {
+            target,
+            draft,
+            device,
+            notes: _,
+        } = pair;
+        progress("measuring: reading a prompt", 0, 1);
+        let prefill_tok_s =
+            prefill_speed(target.as_mut(), cancel).map_err(PassError::into_error)?;
+        let mut time = |model: &mut dyn Model, rows: &[usize], what: &str| {
+            pass_costs(model, rows, cancel, &mut |done, total| {
+                progress(what, done, total);
+            })
+            .map_err(PassError::into_error)
+        };
+        let verify_ms = time(target.as_mut(), &ROWS, "measuring the target")?;
+        let draft = match draft {
+            Err(why) => Err(why.clone()),
+            Ok(model) => Ok(DraftCosts {
+                name: model.name().to_owned(),
+                step_ms: time(model.as_mut(), &[1], "measuring the draft")?[&1],
+            }),
+        };
+        let memory = resident_memory();
+        let bandwidth_gb_s = match (device.name, device.n_threads) {
+            ("cpu", Some(n_threads)) => {
+                let isa = Isa::choose()?.unwrap_or(Isa::Scalar);
+                Some(read_bandwidth(isa, n_threads, cancel)?)
+            }
+            _ => None,
+        };
+        let step_ms = draft.as_ref().map_or(0.0, |draft| draft.step_ms);
+        let break_even = DRAFT_LENGTHS
+            .into_iter()
+            .map(|k| (k, break_even(&verify_ms, step_ms, k)))
+            .collect();
+        Ok(Self {
+            device: device.name,
+            threads: device.n_threads,
+            isa: device.isa,
+            target: TargetCosts {
+                name: target.name().to_owned(),
+                bytes: target.pass_bytes(),
+                verify_ms,
+                prefill_tok_s,
+            },
+            draft,
+            bandwidth_gb_s,
+            break_even,
+            memory,
+        })
+    }
+}
+
+/// Bytes of memory that this process holds, as far as the system tells.
+fn resident_memory() -> Option<u64> {
+    let mut system = sysinfo::System::new().ok()?;
+    let own = sysinfo::get_current_pid().ok()?;
+    system.refresh_processes_specifics(
+        ProcessesToUpdate::Some(&[own]),
+        true,
+        ProcessRefreshKind::nothing().with_memory(),
+    );
+    Some(system.process(own)?.memory())
+}
 
 /// Times the reading of a prompt: the median of up to three, in tokens a second. An error where the
 /// model's context is too short.
@@ -123,8 +252,8 @@ fn timed(work: impl FnOnce() -> Result<(), PassError>) -> Result<f64, PassError>
     Ok(started.elapsed().as_secs_f64() * 1000.0)
 }
 
-/// The middle one, or the lower of the two in the middle.
-fn median(mut values: Vec<f64>) -> f64 {
+/// The middle one, or the lower of the two in the middle; there is at least one.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[(values.len() - 1) / 2]
 }

@@ -12,6 +12,7 @@ use speck::model::device::DeviceChoice;
 use speck::model::load::{DraftChoice, LoadSettings, Loaded, load};
 use speck::model::registry::Reference;
 use speck::model::{Token, argmax};
+use speck::sampling::Sampling;
 use speck::strategy::{self, Drafter, LookupRule, Parts};
 
 const GREEDY: &str = include_str!("cases/greedy.json");
@@ -26,13 +27,14 @@ fn loaded() -> Loaded {
         draft: DraftChoice::Auto,
         context: 1024,
         device: DeviceChoice::Cpu,
+        n_threads: 0,
         offline: true,
     };
     load(&settings, &Cancel::new(), &mut |_| {}).expect("the pair loads")
 }
 
 /// A decoder on the pair, the ends of an answer, and the prompts as tokens.
-fn decoder(draft_length: usize) -> (Decoder, Vec<Vec<Token>>) {
+fn decoder(draft_length: usize, sampling: Sampling) -> (Decoder, Vec<Vec<Token>>) {
     let loaded = loaded();
     let prompts: Vec<String> = serde_json::from_str(PROMPTS).unwrap();
     let prompts = prompts
@@ -50,14 +52,15 @@ fn decoder(draft_length: usize) -> (Decoder, Vec<Vec<Token>>) {
         .collect();
     let ends = loaded.tokenizer.end_of_turn().to_vec();
     let (strategies, missing) = strategy::build_all(&Parts {
-        draft: loaded.pair.draft.map(Drafter::new),
+        draft: loaded.pair.draft.map(|model| Drafter::new(model, sampling)),
         draft_length,
         lookup_rule: LookupRule::Longest,
         ends: ends.clone(),
         calibration: None,
     });
     assert!(missing.is_empty(), "{missing:?}");
-    (Decoder::new(loaded.pair.target, strategies, ends), prompts)
+    let decoder = Decoder::new(loaded.pair.target, strategies, ends).with_sampling(sampling);
+    (decoder, prompts)
 }
 
 /// Writes at most `budget` tokens; `strategy(round)` drafts, `stop(round)` breaks off and goes on.
@@ -96,20 +99,20 @@ fn write(
 }
 
 /// Compares every way of drafting with plain decoding, for the prompts at `which`.
-fn check_identity(which: &[usize], lengths: &[usize], budget: usize) {
-    let (mut plain, prompts) = decoder(1);
+fn check_identity(which: &[usize], lengths: &[usize], budget: usize, sampling: Sampling) {
+    let (mut plain, prompts) = decoder(1, sampling);
     let expect: Vec<Vec<Token>> = which
         .iter()
         .map(|&i| write(&mut plain, &prompts[i], budget, |_| "plain", |_| false))
         .collect();
     let mut compared = 0;
     for &length in lengths {
-        let (mut decoder, _) = decoder(length);
+        let (mut decoder, _) = decoder(length, sampling);
         for (&i, expect) in which.iter().zip(&expect) {
             let mut check = |what: &str, written: Vec<Token>| {
                 assert_eq!(
                     &written, expect,
-                    "prompt {i}, {what}, draft length {length}"
+                    "prompt {i}, {what}, draft length {length}, {sampling:?}"
                 );
                 compared += written.len();
             };
@@ -141,13 +144,56 @@ fn check_identity(which: &[usize], lengths: &[usize], budget: usize) {
 #[test]
 #[ignore = "needs the default pair: scripts/test.sh"]
 fn pair_texts_do_not_depend_on_the_strategy() {
-    check_identity(&[1, 4], &[3, 8], 64);
+    check_identity(&[1, 4], &[3, 8], 64, Sampling::default());
+}
+
+/// A temperature of 0.8 and a top-p of 0.95; the penalties if `penalties`.
+fn sampled(seed: u64, penalties: bool) -> Sampling {
+    Sampling {
+        temperature: 0.8,
+        top_p: 0.95,
+        repetition_penalty: if penalties { 1.1 } else { 1.0 },
+        presence_penalty: if penalties { 0.3 } else { 0.0 },
+        seed,
+        ..Sampling::default()
+    }
+}
+
+#[test]
+#[ignore = "needs the default pair: scripts/test.sh"]
+fn pair_sampled_texts_do_not_depend_on_the_strategy() {
+    check_identity(&[3], &[4], 64, sampled(1, true));
+    let (mut decoder, prompts) = decoder(4, sampled(2, false));
+    let mut write = |i: usize| write(&mut decoder, &prompts[i], 32, |_| "draft", |_| false);
+    assert_eq!(write(3), write(3), "the same seed");
+    let (mut decoder, _) = self::decoder(4, sampled(3, false));
+    let other = self::write(&mut decoder, &prompts[3], 32, |_| "draft", |_| false);
+    assert_ne!(write(3), other, "another seed");
 }
 
 #[test]
 #[ignore = "long: scripts/identity.sh"]
 fn full_texts_do_not_depend_on_the_strategy() {
-    check_identity(&(0..12).collect::<Vec<_>>(), &[1, 2, 3, 4, 5, 6, 7, 8], 256);
+    let (all, lengths) = ((0..12).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7, 8]);
+    check_identity(&all, &lengths, 256, Sampling::default());
+}
+
+/// Five seeds, each with other draft lengths first; penalties at temperature 0 too.
+#[test]
+#[ignore = "long: scripts/identity.sh"]
+fn full_sampled_texts_do_not_depend_on_the_strategy() {
+    let all: Vec<_> = (0..12).collect();
+    for seed in 1..=5 {
+        let lengths = [1, 2, 3, 4, 5, 6, 7, 8].map(|n| 1 + (n + seed as usize) % 8);
+        for penalties in [false, true] {
+            check_identity(&all, &lengths, 256, sampled(seed, penalties));
+        }
+    }
+    let greedy = Sampling {
+        temperature: 0.0,
+        ..sampled(0, true)
+    };
+    check_identity(&all, &[1, 2, 3, 4, 5, 6, 7, 8], 256, greedy);
 }
 
 #[derive(Deserialize)]

@@ -11,6 +11,7 @@ use speck::engine::{Settings, start};
 use speck::model::device::DeviceChoice;
 use speck::model::load::{DraftChoice, LoadSettings};
 use speck::model::registry::Reference;
+use speck::sampling::Sampling;
 use speck::strategy::LookupRule;
 
 const STOPS: usize = 200;
@@ -23,6 +24,7 @@ fn engine() -> Handle {
         draft: DraftChoice::Auto,
         context: 2048,
         device: DeviceChoice::Cpu,
+        n_threads: 0,
         offline: true,
     };
     let settings = Settings {
@@ -30,6 +32,8 @@ fn engine() -> Handle {
         draft_length: 8,
         lookup_rule: LookupRule::Longest,
         max_tokens: 512,
+        sampling: Sampling::default(),
+        stop: Vec::new(),
         system: None,
     };
     start(load, settings)

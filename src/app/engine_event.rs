@@ -3,7 +3,9 @@
 use crate::app::block::{AnswerState, Kind, Summary};
 use crate::app::{App, Fetching, Phase};
 use crate::clean::clean;
-use crate::engine::protocol::{Baseline, Event, Failure, Fetch, Finished, Loading, Ready, Round};
+use crate::engine::protocol::{
+    Baseline, Event, Failure, Fetch, Finished, Loading, Piece, Ready, Round,
+};
 
 /// A rate of fetching is told after this long; before, it would jump.
 const RATE_AFTER_SECONDS: f64 = 0.5;
@@ -23,7 +25,7 @@ impl App {
                 self.set_answer_state(AnswerState::Prefill { done, total });
             }
             Event::Round(round) => self.landed(&round),
-            Event::Finished(finished) => self.finished(&finished),
+            Event::Finished(finished) => self.finished(finished),
             Event::Failed(failure) => self.failed(&failure),
         }
     }
@@ -116,7 +118,16 @@ impl App {
         self.refresh(first);
     }
 
-    fn finished(&mut self, finished: &Finished) {
+    fn finished(&mut self, finished: Finished) {
+        if let Some(asked) = &self.asked
+            && !finished.rest.is_empty()
+        {
+            let rest = Piece {
+                text: finished.rest,
+                drafted: false,
+            };
+            self.transcript.append(asked.block, &[rest]);
+        }
         self.refresh(true);
         let stats = &self.latest.stats;
         let summary = Summary {

@@ -283,12 +283,12 @@ impl App {
             return Vec::new();
         };
         let current = self.wanted.or(self.strategy);
-        let at = ready
-            .strategies
+        let cycle: Vec<_> = ready.strategies.iter().filter(|s| s.cycled).collect();
+        let at = cycle
             .iter()
             .position(|strategy| Some(strategy.name) == current);
-        let next = at.map_or(0, |at| at + 1) % ready.strategies.len().max(1);
-        match ready.strategies.get(next) {
+        let next = at.map_or(0, |at| at + 1) % cycle.len().max(1);
+        match cycle.get(next) {
             Some(strategy) if Some(strategy.name) != current => self.want(strategy.name),
             Some(_) | None => {
                 self.say("there is only one strategy that can run here");

@@ -1,5 +1,6 @@
 //! What `speck` does for each command of the command line.
 
+pub mod bench;
 pub mod chat;
 pub mod config;
 pub mod measure;
@@ -8,10 +9,10 @@ pub mod settings;
 pub mod template;
 pub mod tokenize;
 
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::CommandFactory;
 
 use crate::cli::{Cli, Command, ModelsAction};
@@ -23,9 +24,6 @@ use crate::model::load;
 use crate::model::registry::Reference;
 use crate::terminal::progress::Progress;
 use crate::terminal::{Exit, cancel_on_interrupt, stdout};
-
-/// The most that is read of a text that the user hands over, in bytes.
-const MAX_TEXT: u64 = 8 << 20;
 
 /// The command line or the configuration is wrong.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +38,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
             Ok(Exit::Done)
         }
         Some(Command::Chat(args)) => chat::run(&args),
+        Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::Measure(args)) => measure::run(&args),
         Some(Command::Models(args)) => run_models(&args.action),
         Some(Command::Config(args)) => config::run(args.action),
@@ -94,22 +93,10 @@ fn open_model(reference: &Reference, offline: bool) -> anyhow::Result<GgufFile> 
 
 /// All of standard input, which must be UTF-8 text.
 fn read_stdin() -> anyhow::Result<String> {
-    read_text(io::stdin().lock()).context("cannot read standard input")
+    files::text(io::stdin().lock()).context("cannot read standard input")
 }
 
 /// All of a file, which must be UTF-8 text.
 fn read_file(path: &Path) -> anyhow::Result<String> {
-    let read = files::open(path)
-        .map_err(anyhow::Error::from)
-        .and_then(read_text);
-    read.with_context(|| format!("cannot read {}", path.display()))
-}
-
-fn read_text(from: impl Read) -> anyhow::Result<String> {
-    let mut bytes = Vec::new();
-    from.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_TEXT {
-        bail!("it is longer than {MAX_TEXT} bytes");
-    }
-    String::from_utf8(bytes).context("it is not UTF-8 text")
+    files::read_text(path).with_context(|| format!("cannot read {}", path.display()))
 }

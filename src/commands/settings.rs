@@ -2,19 +2,25 @@
 //! wrong word was read.
 
 use std::fmt::Display;
+use std::hash::{BuildHasher, RandomState};
 
 use crate::cli::ChatArgs;
+use crate::config::sampling::Seed;
 use crate::config::{self, Device, LEAST_CONTEXT, Loaded, LookupCompat};
 use crate::cpu::Isa;
 use crate::engine;
 use crate::model::device::DeviceChoice;
 use crate::model::load::{DraftChoice, LoadSettings};
 use crate::model::registry::Reference;
+use crate::sampling::Sampling;
 use crate::strategy::{self, LookupRule};
 use crate::terminal::depth;
 use crate::ui::Theme;
 
 use super::UsageError;
+
+/// Seeds are drawn below this, so that they are short to type.
+const DRAWN_SEEDS: u64 = 1_000_000;
 
 /// What a chat needs to know.
 pub struct Settings {
@@ -35,6 +41,7 @@ impl Settings {
         let config::Config {
             model,
             decoding,
+            sampling,
             chat,
             screen,
         } = &loaded.config;
@@ -83,12 +90,18 @@ impl Settings {
                 &format!("{error:#}"),
             )
         })?;
+        if sampling.stop.iter().any(String::is_empty) {
+            let flag = (!args.sampling.stop.is_empty()).then_some("stop");
+            let why = "an empty text stops nothing; leave it out";
+            return Err(wrong(flag, "sampling", "stop", &why));
+        }
         Ok(Self {
             load: LoadSettings {
                 target,
                 draft,
                 context: model.context,
                 device: model.device.into(),
+                n_threads: model.threads,
                 offline: args.offline,
             },
             engine: engine::Settings {
@@ -99,11 +112,31 @@ impl Settings {
                     LookupCompat::Transformers => LookupRule::TRANSFORMERS,
                 },
                 max_tokens: decoding.max_tokens,
+                sampling: chosen_by(sampling),
+                stop: sampling.stop.clone(),
                 system: (!chat.system.is_empty()).then(|| chat.system.clone()),
             },
             theme,
             panel: screen.panel,
         })
+    }
+}
+
+/// How tokens are chosen; a seed is drawn where none is given.
+fn chosen_by(config: &config::sampling::Sampling) -> Sampling {
+    let seed = match config.seed {
+        Seed::Fixed(seed) => seed.into(),
+        // Every `RandomState` is made from fresh random numbers.
+        Seed::Random => RandomState::new().hash_one("seed") % DRAWN_SEEDS,
+    };
+    Sampling {
+        temperature: config.temperature,
+        top_k: config.top_k,
+        top_p: config.top_p,
+        min_p: config.min_p,
+        repetition_penalty: config.repetition_penalty,
+        presence_penalty: config.presence_penalty,
+        seed,
     }
 }
 
@@ -135,6 +168,14 @@ pub fn device(flag: Option<Device>) -> anyhow::Result<DeviceChoice> {
     match flag {
         Some(device) => Ok(device.into()),
         None => Ok(Loaded::from_user()?.config.model.device.into()),
+    }
+}
+
+/// The threads that the flag `--threads` asks for, or else the configuration; 0 leaves it to the machine.
+pub fn threads(flag: Option<u64>) -> anyhow::Result<usize> {
+    match flag.map(usize::try_from) {
+        Some(n_threads) => Ok(n_threads?),
+        None => Ok(Loaded::from_user()?.config.model.threads),
     }
 }
 

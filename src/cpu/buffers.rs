@@ -16,6 +16,7 @@ pub(crate) const MAX_HEAD: usize = 256;
 /// Quantised rows that a matrix product reads.
 pub(super) struct Quantized {
     pub quants: Shared<i8>,
+    pub quant_sums: Shared<[i32; 2]>,
     pub scales: Shared<f32>,
     pub sums: Shared<f32>,
     pub outlier_columns: Shared<u8>,
@@ -29,6 +30,7 @@ impl Quantized {
         let blocks = columns / BLOCK;
         Self {
             quants: Shared::new(MAX_ROWS * columns),
+            quant_sums: Shared::new(MAX_ROWS * blocks),
             scales: Shared::new(MAX_ROWS * blocks),
             sums: Shared::new(MAX_ROWS * blocks),
             outlier_columns: Shared::filled(NONE, MAX_ROWS * marks_of_row(blocks)),
@@ -49,6 +51,7 @@ impl Quantized {
         unsafe {
             let out = QuantizedBlocks {
                 quants: self.quants.slice(start, x.len()),
+                quant_sums: self.quant_sums.slice(block, blocks),
                 scales: self.scales.slice(block, blocks),
                 sums: self.sums.slice(block, blocks),
                 outlier_columns: self.outlier_columns.slice(mark, blocks),
@@ -68,6 +71,7 @@ impl Quantized {
         unsafe {
             Activations {
                 quants: self.quants.read(0, self.quants.len()),
+                quant_sums: self.quant_sums.read(0, self.quant_sums.len()),
                 scales: self.scales.read(0, self.scales.len()),
                 sums: self.sums.read(0, self.sums.len()),
                 outlier_columns: self.outlier_columns.read(0, self.outlier_columns.len()),

@@ -18,6 +18,8 @@ const OUTLIER: f32 = 2.0;
 pub(super) struct QuantizedBlocks<'a> {
     /// 32 for each block, -127..=127.
     pub quants: &'a mut [i8],
+    /// The sums of the quants of a block's two halves.
+    pub quant_sums: &'a mut [[i32; 2]],
     /// What a block's quants are multiplied with.
     pub scales: &'a mut [f32],
     /// The sum of the numbers that a block stands for.
@@ -42,6 +44,12 @@ macro_rules! for_each_isa {
                 $(type $lanes = $crate::cpu::kernel::avx2::Lanes16;)?
                 body$(::<$lanes>)?($($arg),*)
             }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,fma,f16c")]
+            fn avx512($($arg: $type),*) $(-> $out)? {
+                $(type $lanes = $crate::cpu::kernel::avx512::Lanes16;)?
+                body$(::<$lanes>)?($($arg),*)
+            }
             match isa {
                 Isa::Scalar => {
                     $(type $lanes = $crate::cpu::lanes::Array;)?
@@ -50,6 +58,9 @@ macro_rules! for_each_isa {
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: the instruction set is only chosen where `Isa::is_here`.
                 Isa::Avx2 => unsafe { avx2($($arg),*) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: as above.
+                Isa::Avx512Vnni => unsafe { avx512($($arg),*) },
                 // Every aarch64 has NEON: the function itself is compiled for it.
                 #[cfg(target_arch = "aarch64")]
                 Isa::Dotprod | Isa::I8mm => {
@@ -129,7 +140,7 @@ for_each_isa! {
     /// number is left out and kept as it is, where it is more than [`OUTLIER`] times as large as the next:
     /// it would take precision from all others (the observation of Dettmers et al. 2022, arXiv 2208.07339).
     fn quantize<L>(x: &[f32], out: QuantizedBlocks) {
-        let QuantizedBlocks { quants, scales, sums, outlier_columns, outlier_values } = out;
+        let QuantizedBlocks { quants, quant_sums, scales, sums, outlier_columns, outlier_values } = out;
         let (x, _) = x.as_chunks::<BLOCK>();
         let (quants, _) = quants.as_chunks_mut::<BLOCK>();
         for (i, (x, quants)) in x.iter().zip(quants).enumerate() {
@@ -150,10 +161,11 @@ for_each_isa! {
             let inverse = if most >= 127.0 * f32::MIN_POSITIVE { 127.0 / most } else { 0.0 };
             let factor = L::splat(inverse);
             let (quants, _) = quants.as_chunks_mut::<LANES>();
-            let total = a.mul(factor).round(&mut quants[0]) + b.mul(factor).round(&mut quants[1]);
+            let totals = [a.mul(factor).round(&mut quants[0]), b.mul(factor).round(&mut quants[1])];
+            quant_sums[i] = totals;
             // A damaged model must not look like a quiet one.
             scales[i] = if most.is_finite() { most / 127.0 } else { f32::NAN };
-            sums[i] = total as f32 * scales[i] + outlier;
+            sums[i] = (totals[0] + totals[1]) as f32 * scales[i] + outlier;
         }
     }
 

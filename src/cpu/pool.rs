@@ -34,12 +34,17 @@ struct State {
     arrived: AtomicUsize,
     /// Number of barriers passed.
     epoch: AtomicUsize,
-    /// Units of the current phase that are taken.
-    taken: AtomicUsize,
+    /// By thread: units of its part of the current phase that are taken.
+    taken: Vec<Taken>,
     broken: AtomicBool,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     ended: AtomicBool,
 }
+
+/// A count on a line of the cache of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Taken(AtomicUsize);
 
 /// A number of threads, the caller's among them.
 pub(super) struct Pool {
@@ -67,7 +72,7 @@ impl Pool {
             finished: AtomicUsize::new(0),
             arrived: AtomicUsize::new(0),
             epoch: AtomicUsize::new(0),
-            taken: AtomicUsize::new(0),
+            taken: (0..n_threads.max(1)).map(|_| Taken::default()).collect(),
             broken: AtomicBool::new(false),
             panic: Mutex::new(None),
             ended: AtomicBool::new(false),
@@ -96,7 +101,7 @@ impl Pool {
         let work: &'static Work<'static> = unsafe { std::mem::transmute(work) };
         *state.work.lock().unwrap_or_else(PoisonError::into_inner) = Some(work);
         state.finished.store(0, Ordering::Relaxed);
-        state.taken.store(0, Ordering::Relaxed);
+        state.put_back();
         state.arrived.store(0, Ordering::Relaxed);
         state.started.fetch_add(1, Ordering::Release);
         for worker in &self.workers {
@@ -132,6 +137,13 @@ impl Drop for Pool {
 }
 
 impl State {
+    /// Nothing is taken of the next phase.
+    fn put_back(&self) {
+        for taken in &self.taken {
+            taken.0.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// A worker's life: run each pass as it starts.
     fn serve(&self, index: usize) {
         let mut seen = 0;
@@ -176,7 +188,7 @@ impl Team<'_> {
         let epoch = state.epoch.load(Ordering::Relaxed);
         if state.arrived.fetch_add(1, Ordering::AcqRel) + 1 == state.n_threads {
             state.arrived.store(0, Ordering::Relaxed);
-            state.taken.store(0, Ordering::Relaxed);
+            state.put_back();
             state.epoch.store(epoch + 1, Ordering::Release);
             return;
         }
@@ -189,15 +201,23 @@ impl Team<'_> {
         }
     }
 
-    /// Runs `unit` on ranges that together are `0..n`, at most `chunk` long, shared among the threads as
-    /// they come; then waits for all. Every thread calls it with the same numbers.
+    /// Runs `unit` on ranges that together are `0..n`, at most `chunk` long; then waits for all. Each
+    /// thread takes one part in order, so that what it reads lies in a row, then helps the others with
+    /// theirs. Every thread calls it with the same numbers.
     pub fn share(&self, n: usize, chunk: usize, mut unit: impl FnMut(Range<usize>)) {
-        loop {
-            let start = self.state.taken.fetch_add(chunk, Ordering::Relaxed);
-            if start >= n {
-                break;
+        let n_threads = self.state.n_threads;
+        let start_of = |part: usize| n.div_ceil(chunk) * part / n_threads * chunk;
+        for turn in 0..n_threads {
+            let part = (self.index + turn) % n_threads;
+            let (first, end) = (start_of(part), start_of(part + 1).min(n));
+            let taken = &self.state.taken[part].0;
+            loop {
+                let start = first + taken.fetch_add(chunk, Ordering::Relaxed);
+                if start >= end {
+                    break;
+                }
+                unit(start..end.min(start + chunk));
             }
-            unit(start..n.min(start + chunk));
         }
         self.barrier();
     }

@@ -2,6 +2,7 @@
 //! same blocks.
 
 mod attention_rows;
+mod lanes_random;
 mod order;
 
 use candle_core::Device;
@@ -166,6 +167,7 @@ fn extreme_quants_do_not_overflow() {
         let quants = [-127i8; BLOCK];
         let activations = Activations {
             quants: &quants,
+            quant_sums: &[[-127 * 16; 2]],
             scales: &[1.0],
             sums: &[-127.0 * 32.0],
             outlier_columns: &[NONE; 8],
@@ -288,6 +290,7 @@ fn quants_are_the_nearest_to_even_and_their_sum_is_exact() {
         // SAFETY: nobody else has the buffers.
         let Activations {
             quants,
+            quant_sums,
             scales,
             sums,
             ..
@@ -295,8 +298,9 @@ fn quants_are_the_nearest_to_even_and_their_sum_is_exact() {
             rows.put(isa, 0, 0, &x);
             rows.rows()
         };
-        let got = (&quants[..BLOCK], scales[0], sums[0]);
-        assert_eq!(got, (&expect[..], 1.0, total as f32), "{}", isa.name());
+        let got = (&quants[..BLOCK], quant_sums[0], scales[0], sums[0]);
+        let expect = (&expect[..], [total, 0], 1.0, total as f32);
+        assert_eq!(got, expect, "{}", isa.name());
     }
 }
 

@@ -12,7 +12,8 @@ use anyhow::anyhow;
 use super::verify;
 use crate::cancel::Cancel;
 use crate::engine::protocol::Explanation;
-use crate::model::{Model, PassError, Token, argmax};
+use crate::model::{Model, PassError, Token};
+use crate::sampling::{Sampler, Sampling};
 use crate::strategy::{Calibration, Feedback, Strategy, common_prefix};
 
 /// A target, the tokens committed so far, and the strategies that draft for it.
@@ -26,6 +27,7 @@ pub struct Decoder {
     strategies: Vec<Box<dyn Strategy>>,
     active: usize,
     ends: Vec<Token>,
+    sampler: Sampler,
     committed: Vec<Token>,
     /// When the target's last pass ended.
     last_pass: Option<Instant>,
@@ -67,7 +69,7 @@ pub struct Round {
 
 impl Decoder {
     /// A decoder with nothing committed. `strategies` is not empty; the first is active. An answer
-    /// ends after a token of `ends`.
+    /// ends after a token of `ends`. Choices are greedy: see [`Self::with_sampling`].
     pub fn new(
         target: Box<dyn Model>,
         strategies: Vec<Box<dyn Strategy>>,
@@ -79,9 +81,17 @@ impl Decoder {
             strategies,
             active: 0,
             ends,
+            sampler: Sampler::new(Sampling::default()),
             committed: Vec::new(),
             last_pass: None,
         }
+    }
+
+    /// Chooses tokens as `sampling` says. An answer is a function of its prompt and that alone.
+    #[must_use]
+    pub fn with_sampling(mut self, sampling: Sampling) -> Self {
+        self.sampler = Sampler::new(sampling);
+        self
     }
 
     /// Prompt and answer so far.
@@ -110,11 +120,18 @@ impl Decoder {
             .strategies
             .iter()
             .position(|strategy| strategy.name() == name);
-        if let Some(index) = found.filter(|&index| index != self.active) {
+        if let Some(index) = found {
+            self.select(index);
+        }
+        found.is_some()
+    }
+
+    /// Drafts with the strategy at `index` of those given to [`Self::new`] from the next round on.
+    pub fn select(&mut self, index: usize) {
+        if index != self.active {
             self.active = index;
             self.strategies[index].begin(&self.committed);
         }
-        found.is_some()
     }
 
     /// What the active strategy's last draft was chosen by, where it had a choice.
@@ -148,6 +165,7 @@ impl Decoder {
         let reused = common_prefix(&self.committed, before).min(self.target.len());
         self.target.truncate(reused);
         self.committed = prompt.to_vec();
+        self.sampler.begin(prompt.len());
         let missing = &before[reused..];
         progress(0, missing.len());
         let outcome = self
@@ -168,6 +186,17 @@ impl Decoder {
     /// One round: emits at least one token and at most `budget`, which is at least 1. The context has
     /// room for one token or more.
     pub fn round(&mut self, budget: usize, cancel: &Cancel) -> Result<Round, PassError> {
+        self.round_until(budget, cancel, &mut |_| false)
+    }
+
+    /// As [`Self::round`]; `stop` is told each token that is emitted, in order, and may end the answer
+    /// after it. What it was told in a round that fails is not committed.
+    pub fn round_until(
+        &mut self,
+        budget: usize,
+        cancel: &Cancel,
+        stop: &mut dyn FnMut(Token) -> bool,
+    ) -> Result<Round, PassError> {
         cancel.check()?;
         let started = Instant::now();
         let fed = self.committed.len() - 1;
@@ -196,8 +225,8 @@ impl Decoder {
             &mut self.committed,
             &drafted,
             &logits,
-            |row, _| argmax(row),
-            |token| self.ends.contains(&token),
+            |row, prefix| self.sampler.pick(row, prefix),
+            |token| stop(token) | self.ends.contains(&token),
         );
         self.target.truncate(self.committed.len() - 1);
         let Some(verified) = verified else {
@@ -237,6 +266,7 @@ impl Decoder {
     pub fn reset(&mut self) {
         self.target.truncate(0);
         self.committed.clear();
+        self.sampler.begin(0);
     }
 
     /// Wall time of one plain pass over the last committed token: what a token costs without drafting
@@ -250,10 +280,12 @@ impl Decoder {
         let started = Instant::now();
         let logits = self.target.forward(&[last], cancel);
         self.target.truncate(fed);
-        std::hint::black_box(argmax(logits?.row(0)));
+        std::hint::black_box(self.sampler.pick(logits?.row(0), &self.committed));
         Ok(Some(started.elapsed()))
     }
 }
 
+#[cfg(test)]
+mod sampled_tests;
 #[cfg(test)]
 mod tests;

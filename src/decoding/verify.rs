@@ -20,13 +20,14 @@ pub struct Verified {
 /// what the target chose to `committed`: the accepted tokens and the target's own next one.
 ///
 /// `pick` chooses from a row, given the tokens before it; `None` means that the row holds no numbers:
-/// then nothing is appended. `ends` tells the tokens after which nothing is emitted.
+/// then nothing is appended. `ends` is told each token that is emitted, in order, and says after which
+/// nothing more is.
 pub fn verify(
     committed: &mut Vec<Token>,
     drafted: &[Token],
     logits: &Logits,
     mut pick: impl FnMut(&[f32], &[Token]) -> Option<Token>,
-    ends: impl Fn(Token) -> bool,
+    mut ends: impl FnMut(Token) -> bool,
 ) -> Option<Verified> {
     assert_eq!(
         logits.rows(),
@@ -61,3 +62,6 @@ pub fn verify(
         n_accepted += 1;
     }
 }
+
+#[cfg(test)]
+mod tests;

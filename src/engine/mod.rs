@@ -3,8 +3,10 @@
 //!
 //! **Whatever happens on the thread becomes an event**: an error, a panic, a stop.
 
+mod answer_text;
 mod baseline;
 pub mod protocol;
+mod stop_strings;
 mod worker;
 
 #[cfg(test)]
@@ -17,6 +19,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::cancel::{Cancel, Cancelled};
 use crate::model::load::{self, LoadSettings, Loaded, Progress};
+use crate::sampling::Sampling;
 use crate::strategy::LookupRule;
 use protocol::{Command, Event, Failure, Handle, THREAD_NAME};
 
@@ -31,6 +34,10 @@ pub struct Settings {
     pub lookup_rule: LookupRule,
     /// Tokens of an answer at most.
     pub max_tokens: usize,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// Strings that end an answer, of which they are no part; none is empty.
+    pub stop: Vec<String>,
     /// The system prompt, if not the template's own.
     pub system: Option<String>,
 }

@@ -82,12 +82,23 @@ pub struct Ready {
     pub device: String,
     /// Tokens that prompt and answer may hold together.
     pub context_limit: usize,
-    /// The strategies that can run here, in the order a key cycles through them.
+    /// The strategies that can run here, in the order a key cycles through those it stops at.
     pub strategies: Vec<StrategyInfo>,
     /// The strategy that drafts now.
     pub strategy: &'static str,
+    /// How answers are sampled; `None` when they are greedy.
+    pub sampling: Option<SamplingInfo>,
     /// What the user should know (a strategy that cannot run and why), each one line.
     pub notes: Vec<String>,
+}
+
+/// How answers are sampled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SamplingInfo {
+    /// The temperature, more than 0.
+    pub temperature: f64,
+    /// The seed: the same prompt, options and seed give the same answer.
+    pub seed: u64,
 }
 
 /// A strategy that can be chosen.
@@ -97,6 +108,8 @@ pub struct StrategyInfo {
     pub name: &'static str,
     /// What it drafts from, in a few words.
     pub summary: &'static str,
+    /// Whether a key stops at it; the others are chosen by name.
+    pub cycled: bool,
 }
 
 /// The cost of plain decoding, measured.
@@ -200,7 +213,7 @@ pub struct Piece {
 }
 
 /// How an answer ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
     /// Why it ended.
     pub reason: FinishReason,
@@ -212,6 +225,11 @@ pub struct Finished {
     pub prefill_time: Duration,
     /// Tokens of the answer.
     pub answer_tokens: usize,
+    /// The end of the answer's text, held back until then because a stop string could have begun in it.
+    /// Raw, and mostly empty.
+    pub rest: String,
+    /// How it was sampled; `None` when it is greedy.
+    pub sampling: Option<SamplingInfo>,
 }
 
 /// Why an answer ended.
@@ -219,6 +237,8 @@ pub struct Finished {
 pub enum FinishReason {
     /// The model ended its turn.
     EndOfTurn,
+    /// A stop string was written.
+    StopString,
     /// The token budget is used up.
     MaxTokens,
     /// The context is full.

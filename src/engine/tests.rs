@@ -12,6 +12,8 @@ fn settings(strategy: &'static str) -> Settings {
         draft_length: 4,
         lookup_rule: LookupRule::Longest,
         max_tokens: 400,
+        sampling: Sampling::default(),
+        stop: Vec::new(),
         system: None,
     }
 }
@@ -22,6 +24,7 @@ fn scripted(context: usize) -> LoadSettings {
         draft: DraftChoice::Auto,
         context,
         device: DeviceChoice::Cpu,
+        n_threads: 0,
         offline: true,
     }
 }
@@ -42,8 +45,12 @@ struct Answer {
 
 impl Session {
     fn start(strategy: &'static str, context: usize) -> (Self, Ready) {
+        Self::start_with(settings(strategy), context)
+    }
+
+    fn start_with(settings: Settings, context: usize) -> (Self, Ready) {
         let mut session = Self {
-            handle: start(scripted(context), settings(strategy)),
+            handle: start(scripted(context), settings),
         };
         let ready = session.until(|event| match event {
             Event::Ready(ready) => Some(ready),
@@ -81,7 +88,10 @@ impl Session {
                     during(self, answer.rounds.len(), &cancel);
                 }
                 Event::Strategy(name) => answer.strategies.push(name),
-                Event::Finished(finished) => answer.end = Some(Ok(finished)),
+                Event::Finished(finished) => {
+                    answer.text += &finished.rest;
+                    answer.end = Some(Ok(finished));
+                }
                 Event::Failed(failure) => answer.end = Some(Err(failure)),
                 Event::Prefill { .. } | Event::Baseline(_) => {}
                 event => panic!("unexpected {event:?}"),
@@ -130,6 +140,79 @@ fn every_strategy_writes_the_same_and_is_named() {
         texts[0]
     );
     assert!(texts.iter().all(|text| text == &texts[0]));
+}
+
+/// Asks with stop strings; whatever drafts, the text ends before the first of them, and the statistics and
+/// the context with the token that completes it.
+fn check_stop(stop: &[&str], max_tokens: usize, text: &str, reason: FinishReason) {
+    let mut tokens = Vec::new();
+    for name in crate::strategy::names() {
+        let settings = Settings {
+            stop: stop.iter().map(|&stop| stop.to_owned()).collect(),
+            max_tokens,
+            ..settings(name)
+        };
+        let (mut session, _) = Session::start_with(settings, 0);
+        let answer = session.ask(QUESTION, |_, _, _| {});
+        assert_eq!(answer.text, text, "{stop:?}, {name}");
+        let finished = answer.finished();
+        assert_eq!(finished.reason, reason, "{stop:?}, {name}");
+        let emitted: usize = answer.rounds.iter().map(|round| round.n_emitted).sum();
+        assert_eq!(finished.answer_tokens, emitted);
+        let used = finished.prompt_tokens + emitted;
+        assert_eq!(answer.rounds.last().unwrap().context_used, used);
+        tokens.push(emitted);
+    }
+    assert!(tokens.iter().all(|n| n == &tokens[0]), "{tokens:?}");
+}
+
+#[test]
+fn a_stop_string_ends_text_statistics_and_context_at_one_token() {
+    let all = format!(
+        "You wrote:\n\n{QUESTION}\n\nOnce more, so that there is something to copy:\n\n{QUESTION}"
+    );
+    let before = |stop: &str| &all[..all.find(stop).unwrap()];
+    let stopped = FinishReason::StopString;
+    // Inside a token, across tokens, the first of two, and one that begins like the text before it.
+    for stop in ["hree", "eight\n\nOnce more, so", "\n\nOnce", "Y"] {
+        check_stop(&[stop], 400, before(stop), stopped);
+    }
+    check_stop(&["copy", "four", "four five"], 400, before("four"), stopped);
+    // Held back to the end, and then shown after all.
+    let end = FinishReason::EndOfTurn;
+    check_stop(&["seven eight!"], 400, &all, end);
+    check_stop(&[&format!("{all}!")], 400, &all, end);
+    check_stop(&["You wrote: no"], 2, "You wrote", FinishReason::MaxTokens);
+}
+
+#[test]
+fn sampled_answers_follow_from_the_seed_and_say_it() {
+    let answer = |strategy, seed| {
+        let sampling = Sampling {
+            temperature: 3.0,
+            seed,
+            ..Sampling::default()
+        };
+        let settings = Settings {
+            sampling,
+            max_tokens: 60,
+            ..settings(strategy)
+        };
+        let (mut session, ready) = Session::start_with(settings, 0);
+        let info = SamplingInfo {
+            temperature: 3.0,
+            seed,
+        };
+        assert_eq!(ready.sampling, Some(info));
+        let answer = session.ask(QUESTION, |_, _, _| {});
+        assert_eq!(answer.finished().sampling, Some(info));
+        answer.text
+    };
+    let texts: Vec<_> = crate::strategy::names()
+        .map(|name| answer(name, 5))
+        .collect();
+    assert!(texts.iter().all(|text| text == &texts[0]), "{texts:?}");
+    assert_ne!(texts[0], answer("plain", 6));
 }
 
 #[test]

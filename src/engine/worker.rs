@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::answer_text::AnswerText;
 use super::baseline::{IDLE_PASSES, Meter};
 use super::protocol::{
-    Command, Event, Failure, FinishReason, Finished, Piece, Ready, Round, StrategyInfo,
+    Command, Event, Failure, FinishReason, Finished, Ready, Round, SamplingInfo, StrategyInfo,
 };
 use super::{Settings, panic_message};
 use crate::cancel::Cancel;
@@ -18,7 +19,7 @@ use crate::decoding::{self, Decoder};
 use crate::model::PassError;
 use crate::model::chat_template::{ChatTemplate, Message, Role};
 use crate::model::load::Loaded;
-use crate::model::tokenizer::{TextStream, Tokenizer};
+use crate::model::tokenizer::Tokenizer;
 use crate::strategy::{self, Drafter, Parts};
 
 /// The least room for an answer that a prompt must leave.
@@ -32,6 +33,8 @@ pub(super) struct Worker<'a> {
     tokenizer: Arc<Tokenizer>,
     template: ChatTemplate,
     max_tokens: usize,
+    stop: Vec<String>,
+    sampling: Option<SamplingInfo>,
     /// The system prompt, if any, then turns of user and assistant.
     conversation: Vec<Message>,
     meter: Meter,
@@ -66,7 +69,9 @@ impl<'a> Worker<'a> {
             .map(|draft| draft.name().to_owned());
         let ends = tokenizer.end_of_turn().to_vec();
         let (strategies, missing) = strategy::build_all(&Parts {
-            draft: pair.draft.map(Drafter::new),
+            draft: pair
+                .draft
+                .map(|model| Drafter::new(model, settings.sampling)),
             draft_length: settings.draft_length,
             lookup_rule: settings.lookup_rule,
             ends: ends.clone(),
@@ -76,9 +81,11 @@ impl<'a> Worker<'a> {
         notes.extend(
             missing
                 .iter()
+                .filter(|(name, _)| strategy::find(name).is_some_and(|entry| entry.cycled))
                 .map(|(name, why)| format!("{name} cannot run: {why}")),
         );
-        let mut decoder = Decoder::new(pair.target, strategies, ends);
+        let mut decoder =
+            Decoder::new(pair.target, strategies, ends).with_sampling(settings.sampling);
         if !decoder.set_strategy(settings.strategy) {
             notes.push(format!(
                 "drafting with {} instead of {}",
@@ -90,6 +97,11 @@ impl<'a> Worker<'a> {
             tokenizer,
             template,
             max_tokens: settings.max_tokens,
+            stop: settings.stop,
+            sampling: (!settings.sampling.is_greedy()).then_some(SamplingInfo {
+                temperature: settings.sampling.temperature,
+                seed: settings.sampling.seed,
+            }),
             conversation: settings
                 .system
                 .map(|content| Message {
@@ -118,9 +130,11 @@ impl<'a> Worker<'a> {
                 .map(|entry| StrategyInfo {
                     name: entry.name,
                     summary: entry.summary,
+                    cycled: entry.cycled,
                 })
                 .collect(),
             strategy: worker.decoder.strategy(),
+            sampling: worker.sampling,
             notes,
         }));
         worker
@@ -249,6 +263,8 @@ impl<'a> Worker<'a> {
             reused_tokens: 0,
             prefill_time: Duration::ZERO,
             answer_tokens: 0,
+            rest: String::new(),
+            sampling: self.sampling,
         };
         match prefill {
             Ok(prefill) => {
@@ -262,7 +278,7 @@ impl<'a> Worker<'a> {
         }
 
         self.meter.restart();
-        let mut stream = TextStream::new();
+        let mut text = AnswerText::new(Arc::clone(&self.tokenizer), &self.stop);
         let mut answer = String::new();
         finished.reason = loop {
             self.obey_between_rounds();
@@ -275,7 +291,8 @@ impl<'a> Worker<'a> {
                     FinishReason::MaxTokens
                 };
             }
-            let round = match self.decoder.round(budget, cancel) {
+            let stop = &mut |token| text.push(token);
+            let round = match self.decoder.round_until(budget, cancel, stop) {
                 Ok(round) => round,
                 Err(PassError::Cancelled(_)) => break FinishReason::Stopped,
                 Err(PassError::Failed(error)) => return Err(error).context("the answer broke off"),
@@ -283,13 +300,18 @@ impl<'a> Worker<'a> {
             self.meter_round(&round, finished.answer_tokens == 0);
             finished.answer_tokens += round.emitted.len();
             let ended = round.ended;
-            let published = self.publish(round, &mut stream);
+            let published = self.publish(round, &mut text);
             answer += &published.text();
             self.tell(Event::Round(published));
+            if text.stopped() {
+                break FinishReason::StopString;
+            }
             if ended {
                 break FinishReason::EndOfTurn;
             }
         };
+        finished.rest = text.finish();
+        answer += &finished.rest;
         Ok((finished, answer))
     }
 
@@ -333,23 +355,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn publish(&self, round: decoding::Round, stream: &mut TextStream) -> Round {
-        let mut pieces: Vec<Piece> = round
-            .emitted
-            .iter()
-            .enumerate()
-            .map(|(i, &token)| Piece {
-                text: stream.push(self.tokenizer.bytes(token)),
-                drafted: i < round.n_accepted,
-            })
-            .collect();
-        if round.ended {
-            pieces.push(Piece {
-                text: std::mem::take(stream).finish(),
-                drafted: false,
-            });
-        }
-        pieces.retain(|piece| !piece.text.is_empty());
+    fn publish(&self, round: decoding::Round, text: &mut AnswerText) -> Round {
         Round {
             strategy: round.strategy,
             n_drafted: round.drafted.len(),
@@ -359,7 +365,7 @@ impl<'a> Worker<'a> {
             draft_time: round.draft_time,
             verify_time: round.verify_time,
             other_time: round.other_time,
-            pieces,
+            pieces: text.take_round(round.n_accepted),
             context_used: self.decoder.committed().len(),
             note: round.draft_error,
         }

@@ -80,13 +80,13 @@ impl Backend {
     }
 }
 
-/// Opens the device asked for.
-pub(super) fn open(choice: DeviceChoice) -> Result<Backend> {
+/// Opens the device asked for. `n_threads` of the CPU engine; 0 leaves their number to the machine.
+pub(super) fn open(choice: DeviceChoice, n_threads: usize) -> Result<Backend> {
     match choice {
-        DeviceChoice::Cpu => cpu(),
+        DeviceChoice::Cpu => cpu(n_threads),
         DeviceChoice::Auto => match metal()? {
             Some(device) => Ok(Backend::Candle(device)),
-            None => cpu(),
+            None => cpu(n_threads),
         },
         DeviceChoice::Metal => match metal()? {
             Some(device) => Ok(Backend::Candle(device)),
@@ -101,13 +101,17 @@ pub(super) fn open(choice: DeviceChoice) -> Result<Backend> {
     }
 }
 
-fn cpu() -> Result<Backend> {
+fn cpu(n_threads: usize) -> Result<Backend> {
     match Isa::choose()? {
         None => Ok(Backend::Candle(CandleDevice::Cpu)),
         Some(isa) => {
-            // Physical cores; on a Mac, performance cores: a pass waits for its slowest thread.
-            let n_threads = candle_core::utils::get_num_threads();
-            let cores = Cores::new(isa, n_threads).context("cannot start the engine's threads")?;
+            let n_threads = match n_threads {
+                // Physical cores; on a Mac, performance cores: a pass waits for its slowest thread.
+                0 => candle_core::utils::get_num_threads(),
+                asked => asked,
+            };
+            let cores = Cores::new(isa, n_threads)
+                .with_context(|| format!("cannot start the engine's {n_threads} threads"))?;
             Ok(Backend::Cpu(cores))
         }
     }

@@ -35,6 +35,8 @@ pub struct LoadSettings {
     pub context: usize,
     /// Where to compute.
     pub device: DeviceChoice,
+    /// Threads of the CPU engine; 0: one for each physical core, on a Mac each performance core.
+    pub n_threads: usize,
     /// Use only what is on this machine.
     pub offline: bool,
 }
@@ -115,13 +117,16 @@ pub fn load(
     if let Reference::Scripted = settings.target {
         return demo::load(settings);
     }
-    let backend = device::open(settings.device)?;
+    let backend = device::open(settings.device, settings.n_threads)?;
     let file = open(&settings.target, settings.offline, cancel, progress)?;
     let tokenizer = Arc::new(Tokenizer::from_gguf(&file)?);
     let template = ChatTemplate::from_gguf(&file, &tokenizer)?;
     let target = Source::new(settings.target.title(), file)?;
     let draft = draft(settings, &tokenizer, cancel, progress)?;
-    let pair = pair(backend, target, draft, settings.context, cancel, progress)?;
+    let &LoadSettings {
+        context, n_threads, ..
+    } = settings;
+    let pair = pair(backend, target, draft, context, n_threads, cancel, progress)?;
     Ok(Loaded {
         pair,
         tokenizer,
@@ -129,11 +134,12 @@ pub fn load(
     })
 }
 
-/// A pair of the given shapes with random weights, to be measured.
+/// A pair of the given shapes with random weights, to be measured; `n_threads` as in [`LoadSettings`].
 pub fn load_shape(
     shape: &PairShape,
     context: usize,
     device: DeviceChoice,
+    n_threads: usize,
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Pair> {
@@ -144,13 +150,21 @@ pub fn load_shape(
             hyper: shape.hyperparameters(),
         })
     };
-    let backend = device::open(device)?;
+    let backend = device::open(device, n_threads)?;
     let target = random(&shape.target)?;
     let draft = match &shape.draft {
         DraftShape::Embedded(embedded) => Source::new(embedded.name.to_owned(), embedded.open()?)?,
         DraftShape::Random(shape) => random(shape)?,
     };
-    pair(backend, target, Ok(draft), context, cancel, progress)
+    pair(
+        backend,
+        target,
+        Ok(draft),
+        context,
+        n_threads,
+        cancel,
+        progress,
+    )
 }
 
 fn pair(
@@ -158,6 +172,7 @@ fn pair(
     target: Source,
     draft: Result<Source, String>,
     asked_context: usize,
+    asked_threads: usize,
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Pair> {
@@ -173,6 +188,11 @@ fn pair(
             notes.push(format!("computing with candle, which is slower: {why:#}"));
             backend = Backend::Candle(candle_core::Device::Cpu);
         }
+    }
+    if asked_threads > 0 && matches!(backend, Backend::Candle(_)) {
+        notes.push(
+            "the number of threads asked for is for the CPU engine; candle computes here".into(),
+        );
     }
     check_memory(&backend, &sources, context)?;
 

@@ -38,7 +38,7 @@ use crate::cancel::{Cancel, Cancelled};
 
 mod logits;
 
-pub use logits::{Logits, argmax};
+pub use logits::{Logits, argmax, probability};
 
 /// A token id of a model's vocabulary.
 pub type Token = u32;

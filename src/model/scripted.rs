@@ -5,13 +5,16 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::anyhow;
+use anyhow::{Result, anyhow};
 
 use super::{Logits, Model, PassError, Token, check_room, prefill_in_chunks};
 use crate::cancel::Cancel;
 
 /// Tokens of one prefill chunk.
 const CHUNK: usize = 64;
+/// The logit of the token that a script writes, where the others have 0: at temperatures up to 1, sampling
+/// writes it too.
+const WRITTEN: f32 = 30.0;
 
 /// What the model does after the given tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +27,8 @@ pub enum Step {
     Panic,
 }
 
-type Script = Box<dyn FnMut(&[Token]) -> Step + Send>;
+/// Fills a row of zeros with the logits after the given tokens.
+type Script = Box<dyn FnMut(&[Token], &mut [f32]) -> Result<()> + Send>;
 
 /// A model that follows a function.
 pub struct ScriptedModel {
@@ -42,12 +46,36 @@ impl ScriptedModel {
         name: &str,
         n_logits: usize,
         capacity: usize,
-        script: impl FnMut(&[Token]) -> Step + Send + 'static,
+        mut script: impl FnMut(&[Token]) -> Step + Send + 'static,
     ) -> Self {
-        let name = name.to_owned();
-        let script = Box::new(script);
+        let fill = move |tokens: &[Token], row: &mut [f32]| match script(tokens) {
+            Step::Write(next) => {
+                row[next as usize] = WRITTEN;
+                Ok(())
+            }
+            Step::Fail => Err(anyhow!("the scripted model was told to fail")),
+            Step::Panic => panic!("the scripted model was told to panic"),
+        };
+        Self::with_script(name, n_logits, capacity, Box::new(fill))
+    }
+
+    /// A model whose row of `n_logits` after any tokens is `logits(all tokens so far)`.
+    pub fn with_logits(
+        name: &str,
+        n_logits: usize,
+        capacity: usize,
+        mut logits: impl FnMut(&[Token]) -> Vec<f32> + Send + 'static,
+    ) -> Self {
+        let fill = move |tokens: &[Token], row: &mut [f32]| {
+            row.copy_from_slice(&logits(tokens));
+            Ok(())
+        };
+        Self::with_script(name, n_logits, capacity, Box::new(fill))
+    }
+
+    fn with_script(name: &str, n_logits: usize, capacity: usize, script: Script) -> Self {
         Self {
-            name,
+            name: name.to_owned(),
             n_logits,
             capacity,
             pass_time: Duration::ZERO,
@@ -121,13 +149,9 @@ impl Model for ScriptedModel {
         let mut data = vec![0.0; tokens.len() * self.n_logits];
         for (row, &token) in data.chunks_exact_mut(self.n_logits).zip(tokens) {
             self.cached.push(token);
-            match (self.script)(&self.cached) {
-                Step::Write(next) => row[next as usize] = 1.0,
-                Step::Fail => {
-                    self.cached.truncate(before);
-                    return Err(anyhow!("the scripted model was told to fail").into());
-                }
-                Step::Panic => panic!("the scripted model was told to panic"),
+            if let Err(error) = (self.script)(&self.cached, row) {
+                self.cached.truncate(before);
+                return Err(error.into());
             }
         }
         if let Err(stopped) = self.spend(started, cancel) {

@@ -11,7 +11,7 @@ use candle_core::Device;
 use candle_core::quantized::GgmlDType;
 use candle_core::quantized::ggml_file::qtensor_from_ggml;
 
-use super::gguf::{GgufFile, quote};
+use super::gguf::{GgufFile, TensorInfo, quote};
 use super::hyperparameters::Hyperparameters;
 use crate::cancel::Cancel;
 
@@ -26,6 +26,8 @@ pub struct Tensors<'a> {
     progress: &'a mut dyn FnMut(u64),
     n_bytes: u64,
     read: HashSet<&'a str>,
+    /// The tensor read last, whose bytes are still needed.
+    last: Option<&'a TensorInfo>,
 }
 
 impl<'a> Tensors<'a> {
@@ -37,6 +39,7 @@ impl<'a> Tensors<'a> {
             progress,
             n_bytes: 0,
             read: HashSet::new(),
+            last: None,
         }
     }
 
@@ -50,7 +53,8 @@ impl<'a> Tensors<'a> {
         self.n_bytes
     }
 
-    /// How a tensor is stored, and its bytes. An error when it is missing or of another shape.
+    /// How a tensor is stored, and its bytes, which are held in memory until the next one is read. An
+    /// error when it is missing or of another shape.
     pub(super) fn read(&mut self, name: &str, shape: &[usize]) -> Result<(GgmlDType, &'a [u8])> {
         self.cancel.check()?;
         let info = self.file.tensor(name).with_context(|| {
@@ -62,6 +66,9 @@ impl<'a> Tensors<'a> {
             info.shape
         );
         self.read.insert(&info.name);
+        if let Some(last) = self.last.replace(info) {
+            self.file.release(last);
+        }
         let bytes = self.file.bytes(info);
         self.n_bytes += bytes.len() as u64;
         (self.progress)(self.n_bytes);

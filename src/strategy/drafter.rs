@@ -9,7 +9,8 @@ use anyhow::anyhow;
 
 use super::common_prefix;
 use crate::cancel::Cancel;
-use crate::model::{Logits, Model, PassError, Token, argmax};
+use crate::model::{Logits, Model, PassError, Token};
+use crate::sampling::{Sampler, Sampling};
 
 /// Committed tokens that are fed together with the first step; more are prefilled before it.
 const CATCH_UP_ROWS: usize = 16;
@@ -22,14 +23,19 @@ struct Cached {
     model: Box<dyn Model>,
     /// The tokens in the model's cache.
     tokens: Vec<Token>,
+    sampler: Sampler,
 }
 
 impl Drafter {
-    /// Drafts with `model`, whose vocabulary is the target's.
-    pub fn new(mut model: Box<dyn Model>) -> Self {
+    /// Drafts with `model`, whose vocabulary is the target's, and chooses tokens as the target does, which
+    /// follows `sampling`.
+    pub fn new(mut model: Box<dyn Model>, sampling: Sampling) -> Self {
         model.truncate(0);
-        let tokens = Vec::new();
-        Self(Arc::new(Mutex::new(Cached { model, tokens })))
+        Self(Arc::new(Mutex::new(Cached {
+            model,
+            tokens: Vec::new(),
+            sampler: Sampler::new(sampling.without_penalties()),
+        })))
     }
 
     /// Tokens that the model's cache can hold.
@@ -43,7 +49,7 @@ impl Drafter {
         committed.len() - self.lock().reusable(committed)
     }
 
-    /// Drafts the likeliest tokens after `committed`, at most `length`. After each one, `goes_on` is told
+    /// Drafts tokens after `committed`, at most `length`. After each one, `goes_on` is told
     /// the token and the row of logits that it was chosen from, and says whether to draft another.
     pub fn draft(
         &self,
@@ -83,8 +89,8 @@ impl Drafter {
             let logits = cached.model.forward(&fed, cancel)?;
             cached.tokens.extend_from_slice(&fed);
             let row = logits.row(logits.rows() - 1);
-            let next =
-                argmax(row).ok_or_else(|| anyhow!("the draft model's logits are not numbers"))?;
+            let next = (cached.sampler.pick(row, &cached.tokens))
+                .ok_or_else(|| anyhow!("the draft model's logits are not numbers"))?;
             drafted.push(next);
             let more = goes_on(next, &logits);
             if drafted.len() == length || !more {
@@ -134,12 +140,16 @@ impl Cached {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::argmax;
     use crate::model::scripted::{ScriptedModel, Step};
 
     #[test]
     fn what_was_missed_is_read_once_and_its_last_rows_are_told() {
         let counting = |context: &[Token]| Step::Write(context[context.len() - 1] + 1);
-        let model = Drafter::new(Box::new(ScriptedModel::new("counting", 200, 200, counting)));
+        let model = Drafter::new(
+            Box::new(ScriptedModel::new("counting", 200, 200, counting)),
+            Sampling::default(),
+        );
         let check = |committed: &[Token], wanted: usize, lag: usize, rows: usize| {
             assert_eq!(model.lag(committed), lag, "{committed:?}");
             let mut passes = Vec::new();

@@ -7,6 +7,8 @@ use crate::cancel::Cancel;
 use crate::model::{PassError, Token};
 
 pub(super) const NAME: &str = "lookup";
+/// The name of [`LookupRule::TRANSFORMERS`] as a strategy of its own.
+pub(super) const TRANSFORMERS_NAME: &str = "lookup-transformers";
 
 /// A shorter match than this says too little to draft from.
 const MIN_MATCH: usize = 2;
@@ -39,6 +41,7 @@ impl LookupRule {
 
 /// Drafts from the conversation itself.
 pub struct Lookup {
+    name: &'static str,
     rule: LookupRule,
     ends: Vec<Token>,
     /// The tokens in the automaton.
@@ -48,8 +51,9 @@ pub struct Lookup {
 
 impl Lookup {
     /// Looks matches up by `rule`; no draft goes past one of the tokens in `ends`.
-    pub fn new(rule: LookupRule, ends: Vec<Token>) -> Self {
+    pub fn new(name: &'static str, rule: LookupRule, ends: Vec<Token>) -> Self {
         Self {
+            name,
             rule,
             ends,
             seen: Vec::new(),
@@ -103,7 +107,7 @@ fn first_ngram(committed: &[Token], max_ngram: usize, length: usize) -> &[Token]
 
 impl Strategy for Lookup {
     fn name(&self) -> &'static str {
-        NAME
+        self.name
     }
 
     fn begin(&mut self, committed: &[Token]) {
@@ -144,7 +148,7 @@ mod tests {
     #[test]
     fn the_longer_the_match_the_longer_the_draft() {
         let check = |committed: &[Token], expect: &[Token]| {
-            let mut lookup = Lookup::new(LookupRule::Longest, vec![]);
+            let mut lookup = Lookup::new(NAME, LookupRule::Longest, vec![]);
             lookup.begin(committed);
             assert_eq!(draft(&mut lookup, committed, 100), expect, "{committed:?}");
         };
@@ -159,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_conversation_that_changed_is_read_again() {
-        let mut lookup = Lookup::new(LookupRule::Longest, vec![]);
+        let mut lookup = Lookup::new(NAME, LookupRule::Longest, vec![]);
         lookup.begin(&[1, 2, 3]);
         assert_eq!(draft(&mut lookup, &[1, 2, 3, 1, 2], 100), [3, 1]);
         lookup.begin(&[1, 2, 9, 9]);
@@ -186,7 +190,7 @@ mod tests {
                 max_ngram: case.max_matching_ngram_size,
                 length: case.num_output_tokens,
             };
-            let mut lookup = Lookup::new(rule, case.eos.into_iter().collect());
+            let mut lookup = Lookup::new(TRANSFORMERS_NAME, rule, case.eos.into_iter().collect());
             assert_eq!(
                 draft(&mut lookup, &case.committed, 100),
                 case.candidates,

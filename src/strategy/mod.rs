@@ -20,7 +20,7 @@ use crate::engine::protocol::Explanation;
 use crate::model::{PassError, Token};
 
 pub use auto::{Auto, Calibration};
-pub use draft_model::DraftModel;
+pub use draft_model::{DraftModel, DraftRule};
 pub use drafter::Drafter;
 pub use lookup::{Lookup, LookupRule};
 pub use plain::Plain;
@@ -101,35 +101,95 @@ pub struct Entry {
     pub name: &'static str,
     /// What it drafts from, in a few words.
     pub summary: &'static str,
+    /// Whether the chat's key stops at it. The others are for comparisons and chosen by name.
+    pub cycled: bool,
+    /// Whether it always drafts [`Parts::draft_length`] tokens.
+    pub fixed_length: bool,
     build: fn(&Parts) -> Result<Box<dyn Strategy>, String>,
 }
+
+impl Entry {
+    /// Builds the strategy, or says why it cannot run.
+    pub fn build(&self, parts: &Parts) -> Result<Box<dyn Strategy>, String> {
+        (self.build)(parts)
+    }
+}
+
+/// The name of the strategy that the others are compared with.
+pub const BASELINE: &str = plain::NAME;
 
 /// All strategies, in the order a key cycles through them: the one list.
 pub const ALL: &[Entry] = &[
     Entry {
         name: plain::NAME,
         summary: "no drafting: the baseline",
+        cycled: true,
+        fixed_length: false,
         build: |_| Ok(Box::new(Plain)),
     },
     Entry {
         name: draft_model::NAME,
         summary: "a small model drafts",
+        cycled: true,
+        fixed_length: true,
         build: |parts| {
-            let drafter = parts.draft.clone()?;
-            Ok(Box::new(DraftModel::new(drafter, parts.draft_length)))
+            let rule = DraftRule::Fixed(parts.draft_length);
+            draft_model(draft_model::NAME, rule, parts)
         },
     },
     Entry {
         name: lookup::NAME,
         summary: "drafts from the conversation",
-        build: |parts| Ok(Box::new(Lookup::new(parts.lookup_rule, parts.ends.clone()))),
+        cycled: true,
+        fixed_length: false,
+        build: |parts| Ok(lookup(lookup::NAME, parts.lookup_rule, parts)),
     },
     Entry {
         name: auto::NAME,
         summary: "whichever pays, by measured time",
+        cycled: true,
+        fixed_length: false,
         build: |parts| Ok(Box::new(Auto::new(parts))),
     },
+    Entry {
+        name: draft_model::TRANSFORMERS_NAME,
+        summary: "a small model drafts, by the rule of transformers",
+        cycled: false,
+        fixed_length: false,
+        build: |parts| {
+            let rule = DraftRule::TRANSFORMERS;
+            draft_model(draft_model::TRANSFORMERS_NAME, rule, parts)
+        },
+    },
+    Entry {
+        name: lookup::TRANSFORMERS_NAME,
+        summary: "drafts from the conversation, by the rule of transformers",
+        cycled: false,
+        fixed_length: false,
+        build: |parts| {
+            let rule = LookupRule::TRANSFORMERS;
+            Ok(lookup(lookup::TRANSFORMERS_NAME, rule, parts))
+        },
+    },
 ];
+
+fn draft_model(
+    name: &'static str,
+    rule: DraftRule,
+    parts: &Parts,
+) -> Result<Box<dyn Strategy>, String> {
+    let drafter = parts.draft.clone()?;
+    Ok(Box::new(DraftModel::new(
+        name,
+        drafter,
+        rule,
+        parts.ends.clone(),
+    )))
+}
+
+fn lookup(name: &'static str, rule: LookupRule, parts: &Parts) -> Box<dyn Strategy> {
+    Box::new(Lookup::new(name, rule, parts.ends.clone()))
+}
 
 /// The names of all strategies.
 pub fn names() -> impl ExactSizeIterator<Item = &'static str> {
@@ -149,7 +209,7 @@ pub fn build_all(parts: &Parts) -> (Vec<Box<dyn Strategy>>, Vec<Missing>) {
     let mut built = Vec::new();
     let mut missing = Vec::new();
     for entry in ALL {
-        match (entry.build)(parts) {
+        match entry.build(parts) {
             Ok(strategy) => built.push(strategy),
             Err(why) => missing.push((entry.name, why)),
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::engine::protocol::{Event, FinishReason};
+use crate::engine::protocol::{Event, FinishReason, SamplingInfo};
 use crate::stats::Stats;
 
 /// One line.
@@ -34,6 +34,7 @@ pub enum Line<'a> {
         context_limit: usize,
         strategies: Vec<&'static str>,
         strategy: &'static str,
+        sampling: Option<Sampling>,
         notes: &'a [String],
     },
     /// The cost of plain decoding was measured.
@@ -72,9 +73,24 @@ pub enum Line<'a> {
         verify_ms: f64,
         other_ms: f64,
         speed_up: Option<f64>,
+        sampling: Option<Sampling>,
     },
     /// It failed.
     Error { message: &'a str },
+}
+
+/// How answers are sampled; `null` where they are greedy.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Sampling {
+    temperature: f64,
+    seed: u64,
+}
+
+impl From<SamplingInfo> for Sampling {
+    fn from(info: SamplingInfo) -> Self {
+        let SamplingInfo { temperature, seed } = info;
+        Self { temperature, seed }
+    }
 }
 
 impl<'a> Line<'a> {
@@ -105,6 +121,7 @@ impl<'a> Line<'a> {
                     .map(|strategy| strategy.name)
                     .collect(),
                 strategy: ready.strategy,
+                sampling: ready.sampling.map(Into::into),
                 notes: &ready.notes,
             }],
             Event::Baseline(baseline) => {
@@ -137,7 +154,9 @@ impl<'a> Line<'a> {
             }
             Event::Finished(finished) => {
                 let answer = stats.answer();
-                vec![Self::Done {
+                let text = finished.rest.clone();
+                let delta = (!text.is_empty()).then_some(Self::Delta { text });
+                let done = Self::Done {
                     reason: reason(finished.reason),
                     tokens: finished.answer_tokens,
                     prompt_tokens: finished.prompt_tokens,
@@ -151,7 +170,9 @@ impl<'a> Line<'a> {
                     verify_ms: ms(answer.verify_time),
                     other_ms: ms(answer.other_time),
                     speed_up: stats.decode().speed_up(),
-                }]
+                    sampling: finished.sampling.map(Into::into),
+                };
+                delta.into_iter().chain([done]).collect()
             }
             Event::Failed(failure) => vec![Self::Error {
                 message: &failure.message,
@@ -167,6 +188,7 @@ fn ms(time: Duration) -> f64 {
 fn reason(reason: FinishReason) -> &'static str {
     match reason {
         FinishReason::EndOfTurn => "end_of_turn",
+        FinishReason::StopString => "stop_string",
         FinishReason::MaxTokens => "max_tokens",
         FinishReason::ContextFull => "context_full",
         FinishReason::Stopped => "stopped",

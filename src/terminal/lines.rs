@@ -183,7 +183,7 @@ impl Chat {
             } else {
                 " "
             };
-            tell(&format!("{now} {:8} {}", strategy.name, strategy.summary));
+            tell(&format!("{now} {:19} {}", strategy.name, strategy.summary));
         }
         Ok(())
     }

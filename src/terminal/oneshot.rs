@@ -70,6 +70,7 @@ async fn run(mut handle: Handle, question: String, mut out: Out) -> anyhow::Resu
                 return Ok(match finished.reason {
                     FinishReason::Stopped => Exit::Interrupted,
                     FinishReason::EndOfTurn
+                    | FinishReason::StopString
                     | FinishReason::MaxTokens
                     | FinishReason::ContextFull => Exit::Done,
                 });

@@ -34,6 +34,9 @@ use super::{stdout, summary};
 const FRAME: Duration = Duration::from_millis(33);
 /// Time between two frames over SSH.
 const FRAME_REMOTE: Duration = Duration::from_millis(50);
+/// Time between two frames when the user did something, who must see it at once; a pasted or held key
+/// makes no more frames than this.
+const FRAME_OF_INPUT: Duration = Duration::from_millis(8);
 /// How often it is checked that the terminal is still there. Input from one that is gone does not
 /// always end: it may come as an endless stream of nothing.
 const WATCH: Duration = Duration::from_millis(500);
@@ -97,7 +100,8 @@ struct Screen<'a> {
     size: Size,
     frame: Duration,
     drawn: Option<Instant>,
-    changed: bool,
+    /// What was drawn is out of date; the next frame comes so long after the last.
+    changed: Option<Duration>,
     // Last: the terminal is given back after nothing uses it any more.
     guard: Guard,
 }
@@ -131,7 +135,7 @@ impl<'a> Screen<'a> {
             size,
             frame: if remote { FRAME_REMOTE } else { FRAME },
             drawn: None,
-            changed: true,
+            changed: Some(FRAME_OF_INPUT),
             guard,
         })
     }
@@ -140,10 +144,9 @@ impl<'a> Screen<'a> {
         let mut watch = interval(WATCH);
         watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let next_draw = self.changed.then(|| {
-                self.drawn
-                    .map_or_else(Instant::now, |drawn| drawn + self.frame)
-            });
+            let next_draw = self
+                .changed
+                .map(|pause| self.drawn.map_or_else(Instant::now, |drawn| drawn + pause));
             let exit = select! {
                 biased;
                 signal = self.signals.next() => self.signal(signal)?,
@@ -210,7 +213,11 @@ impl<'a> Screen<'a> {
     }
 
     fn update(&mut self, msg: Msg) -> io::Result<Option<Exit>> {
-        self.changed = true;
+        let pause = match msg {
+            Msg::Key(_) | Msg::Paste(_) | Msg::Scroll(_) | Msg::Resize(..) => FRAME_OF_INPUT,
+            Msg::Engine(_) | Msg::Tick => self.frame,
+        };
+        self.changed = Some(self.changed.map_or(pause, |due| due.min(pause)));
         for effect in self.app.update(msg, Instant::now()) {
             match effect {
                 // An engine that has ended has said so in its events.
@@ -253,7 +260,7 @@ impl<'a> Screen<'a> {
 
     /// Draws everything anew at the next deadline.
     fn redraw(&mut self) -> io::Result<()> {
-        self.changed = true;
+        self.changed = Some(FRAME_OF_INPUT);
         self.terminal.clear()
     }
 
@@ -268,7 +275,7 @@ impl<'a> Screen<'a> {
             self.terminal
                 .draw(|frame| ui::draw(&self.app, self.theme, frame))?;
         }
-        self.changed = false;
+        self.changed = None;
         self.drawn = Some(Instant::now());
         Ok(())
     }

@@ -1,6 +1,13 @@
-//! One line of statistics: after an answer, and after the session.
+//! One line of statistics: after an answer, and after the session. One on sampling: before them.
 
+use crate::engine::protocol::SamplingInfo;
 use crate::stats::Totals;
+
+/// The line that says how answers are sampled, and how to have them again.
+pub fn sampling(info: SamplingInfo) -> String {
+    let SamplingInfo { temperature, seed } = info;
+    format!("temperature {temperature} · seed {seed} (--seed {seed} gives the same answers again)")
+}
 
 /// The line for `totals`; `None` when nothing was decoded. Rates that were not measured are left out.
 pub fn line(totals: &Totals) -> Option<String> {

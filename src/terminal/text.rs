@@ -39,20 +39,22 @@ impl TextOut {
         self.progress.show(event);
         match event {
             Event::Fetch(_) | Event::Loading(_) | Event::Prefill { .. } | Event::Strategy(_) => {}
-            Event::Ready(ready) => ready.notes.iter().for_each(|note| self.note(note)),
+            Event::Ready(ready) => {
+                ready.notes.iter().for_each(|note| self.note(note));
+                if let Some(sampling) = ready.sampling {
+                    self.note(&summary::sampling(sampling));
+                }
+            }
             Event::Baseline(baseline) => self.stats.set_baseline(*baseline),
             Event::Round(round) => {
                 self.stats.push(round);
-                let text = round.text();
-                if let Some(last) = text.chars().next_back() {
-                    self.in_line = last != '\n';
-                    stdout::write(&text)?;
-                }
+                self.answer(&round.text())?;
             }
             Event::Finished(finished) => {
+                self.answer(&finished.rest)?;
                 self.end_line()?;
                 match finished.reason {
-                    FinishReason::EndOfTurn | FinishReason::Stopped => {}
+                    FinishReason::EndOfTurn | FinishReason::StopString | FinishReason::Stopped => {}
                     FinishReason::MaxTokens => {
                         self.note("the token limit is reached (--max-tokens)");
                     }
@@ -65,6 +67,14 @@ impl TextOut {
             Event::Failed(_) => self.end_line()?,
         }
         Ok(())
+    }
+
+    fn answer(&mut self, text: &str) -> anyhow::Result<()> {
+        let Some(last) = text.chars().next_back() else {
+            return Ok(());
+        };
+        self.in_line = last != '\n';
+        stdout::write(text)
     }
 
     /// Ends the line of the answer, if one was begun.

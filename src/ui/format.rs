@@ -5,6 +5,7 @@ use std::time::Duration;
 use ratatui::style::Style;
 
 use crate::app::age_step;
+use crate::engine::protocol::SamplingInfo;
 use crate::ui::theme::Theme;
 
 /// Stands for what was not measured.
@@ -24,6 +25,12 @@ pub fn number(value: Option<f64>, width: usize, decimals: usize) -> String {
 /// A share as ` 29 %`, five columns.
 pub fn percent(share: Option<f64>) -> String {
     format!("{} %", number(share.map(|share| share * 100.0), 3, 0))
+}
+
+/// How answers are sampled: `T 0.8, seed 42`.
+pub fn sampling(info: SamplingInfo) -> String {
+    let SamplingInfo { temperature, seed } = info;
+    format!("T {temperature}, seed {seed}")
 }
 
 /// An acceptance in three columns: `.86`, or `1.0`.
@@ -50,8 +57,8 @@ pub fn verdict(speed_up: f64, theme: &Theme) -> (&'static str, &'static str, Sty
 pub fn strategy_glyph(name: &str) -> &'static str {
     match name {
         "plain" => "○",
-        "draft" => "◆",
-        "lookup" => "≡",
+        "draft" | "draft-transformers" => "◆",
+        "lookup" | "lookup-transformers" => "≡",
         "auto" => "◈",
         _ => "•",
     }

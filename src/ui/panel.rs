@@ -12,7 +12,7 @@ use crate::app::wrap::{Break, wrap};
 use crate::app::{App, Shown};
 use crate::stats::Totals;
 use crate::ui::format::{
-    UNKNOWN, acceptance, age, bar, number, percent, sparkline, strategy_glyph, verdict,
+    self, UNKNOWN, acceptance, age, bar, number, percent, sparkline, strategy_glyph, verdict,
 };
 use crate::ui::put;
 use crate::ui::theme::Theme;
@@ -50,6 +50,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         this_answer(app, theme),
         latest_passes(app.shown(), theme, width),
         context(app, theme, width),
+        sampling(app, theme),
         note(app.shown(), theme, width),
     ];
     let groups: Vec<Vec<Line>> = groups
@@ -312,6 +313,13 @@ fn context(app: &App, theme: &Theme, width: usize) -> Vec<Line<'static>> {
             Span::styled(format!(" {}", percent(share)), theme.text),
         ]),
     ]
+}
+
+/// How answers are sampled, if they are.
+fn sampling(app: &App, theme: &Theme) -> Vec<Line<'static>> {
+    let info = app.ready().and_then(|ready| ready.sampling);
+    let line = info.map(|info| row("sampling", format::sampling(info), theme));
+    line.into_iter().collect()
 }
 
 /// Why the last round fell back to plain decoding.

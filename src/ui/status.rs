@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::app::{App, Phase};
-use crate::ui::format::UNKNOWN;
+use crate::ui::format::{self, UNKNOWN};
 use crate::ui::progress::Progress;
 use crate::ui::theme::Theme;
 use crate::ui::{fit, put_ends};
@@ -49,11 +49,13 @@ fn facts(app: &App, theme: &Theme, width: u16) -> Line<'static> {
                 .shown()
                 .context_used
                 .map_or(UNKNOWN.to_owned(), |used| used.to_string());
+            let sampling = ready.sampling.map(|info| part(format::sampling(info)));
             let parts = [
                 part(ready.target.clone()),
                 part(format!("ctx {used}/{}", ready.context_limit)),
                 part(ready.device.clone()),
             ];
+            let parts = parts.into_iter().chain(sampling);
             fit(parts, &Span::styled(" · ", theme.dim), width)
         }
     }

@@ -143,8 +143,8 @@ impl Theme {
     /// The style of a strategy; unknown ones look like `plain`.
     pub fn strategy(&self, name: &str) -> Style {
         match name {
-            "draft" => self.draft,
-            "lookup" => self.lookup,
+            "draft" | "draft-transformers" => self.draft,
+            "lookup" | "lookup-transformers" => self.lookup,
             "auto" => self.auto,
             _ => self.plain,
         }

@@ -158,6 +158,7 @@ fn ended(summary: &Summary, theme: &Theme) -> Vec<Vec<Span<'static>>> {
     let part = |text: String, style: Style| vec![Span::styled(text, style)];
     let mut parts = vec![match summary.reason {
         FinishReason::EndOfTurn => part("✓ done".to_owned(), theme.dim),
+        FinishReason::StopString => part("✓ stop string".to_owned(), theme.dim),
         FinishReason::MaxTokens => part("■ token limit reached".to_owned(), theme.warn),
         FinishReason::ContextFull => part("■ context full".to_owned(), theme.warn),
         FinishReason::Stopped => part("■ stopped".to_owned(), theme.warn),

@@ -103,7 +103,7 @@ fn ready(app: &App, theme: &Theme) -> Vec<Line<'static>> {
         lines.push(row("draft", text(ready.draft.as_deref().unwrap_or("none"))));
         lines.push(row("device", text(&ready.device)));
         lines.push(Line::default());
-        for strategy in &ready.strategies {
+        for strategy in ready.strategies.iter().filter(|s| s.cycled) {
             let name = format!("{} {}", strategy_glyph(strategy.name), strategy.name);
             let mut line = Line::styled(format!("{name:<LABEL$}"), theme.strategy(strategy.name));
             line.push_span(Span::styled(strategy.summary, theme.text));

@@ -14,8 +14,8 @@ use proc_macro2::TokenStream;
 
 /// The order of modules. One may name itself and what stands before it on a line it stands on.
 const ORDER: [&str; 2] = [
-    "cancel clean files config cpu model::progress engine::protocol model measure strategy decoding engine cli commands main",
-    "cancel clean files config model::progress engine::protocol stats app ui terminal cli commands main",
+    "cancel clean files config cpu model::progress engine::protocol model measure sampling strategy decoding bench engine cli commands main",
+    "cancel clean files config model::progress engine::protocol stats bench app ui terminal cli commands main",
 ];
 
 /// What some modules never name, whoever re-exports it.
@@ -25,7 +25,7 @@ const NEVER: [(&[&str], &[&str]); 2] = [
         &["candle_core", "candle_nn", "tokenizers"],
     ),
     (
-        &["cpu", "model", "strategy", "decoding"],
+        &["cpu", "model", "sampling", "strategy", "decoding"],
         &["tokio", "ratatui", "crossterm", "mpsc", "crossbeam_channel"],
     ),
 ];

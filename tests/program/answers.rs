@@ -42,6 +42,58 @@ fn what_goes_to_a_pipe_is_raw() {
 }
 
 #[test]
+fn a_seed_decides_a_sampled_answer() {
+    let sampled = |strategy: &str, seed: &[&str]| {
+        let mut args = vec!["--temperature", "3", "--max-tokens", "30", "--json"];
+        args.extend(["--strategy", strategy, "hello there"]);
+        args.extend(seed);
+        let (out, _) = check(&mut chat(&args), "", 0);
+        let lines = json_lines(&out);
+        let text: String = lines
+            .iter()
+            .filter(|line| line["type"] == "delta")
+            .map(|line| line["text"].as_str().unwrap())
+            .collect();
+        let done = lines.last().unwrap();
+        assert_eq!(done["sampling"]["temperature"], 3.0);
+        (text, done["sampling"]["seed"].as_u64().unwrap())
+    };
+    let (text, seed) = sampled("plain", &["--seed", "7"]);
+    assert_eq!(seed, 7);
+    assert_eq!(sampled("draft", &["--seed", "7"]).0, text);
+    assert_ne!(sampled("plain", &["--seed", "8"]).0, text);
+    // The seed that was drawn is shown, and gives the same again.
+    let (drawn, seed) = sampled("lookup", &[]);
+    let again = sampled("lookup", &["--seed", &seed.to_string()]);
+    assert_eq!(again, (drawn, seed));
+}
+
+#[test]
+fn a_stop_string_ends_an_answer_before_it() {
+    let mut stopped = chat(&["--stop", "NO", "--stop", "there\n\nOnce", "hello there"]);
+    let (out, _) = check(&mut stopped, "", 0);
+    assert_eq!(out, "You wrote:\n\nhello \n");
+    let (out, _) = check(
+        &mut chat(&["--json", "--stop", "wro", "hello there"]),
+        "",
+        0,
+    );
+    let done = json_lines(&out).pop().unwrap();
+    assert_eq!(done["reason"], "stop_string");
+    assert_eq!(done["sampling"], Value::Null, "greedy");
+    // What could have begun a stop string is told with the end.
+    let mut held = chat(&["--json", "--stop", "hello there!", "hello there"]);
+    let lines = json_lines(&check(&mut held, "", 0).0);
+    let [.., delta, done] = &lines[..] else {
+        panic!("{lines:?}")
+    };
+    assert_eq!(
+        (&delta["text"], &done["reason"]),
+        (&"hello there".into(), &"end_of_turn".into())
+    );
+}
+
+#[test]
 fn the_token_limit_ends_an_answer() {
     let (out, _) = check(&mut chat(&["--max-tokens", "3", "hello there"]), "", 0);
     assert!(
@@ -81,7 +133,14 @@ fn json_lines_add_up() {
     };
     assert_eq!(
         ready["strategies"],
-        serde_json::json!(["plain", "draft", "lookup", "auto"])
+        serde_json::json!([
+            "plain",
+            "draft",
+            "lookup",
+            "auto",
+            "draft-transformers",
+            "lookup-transformers"
+        ])
     );
     let [done] = of_type("done")[..] else {
         panic!("one done")

@@ -25,10 +25,40 @@ fn wrong_flags_are_refused_with_what_is_right() {
         &["17", "1..=16"],
     );
     check_error(
+        &mut chat(&["--temperature", "nan", "Hi"]),
+        "",
+        2,
+        &["--temperature", "NaN is not a number from 0 to 10"],
+    );
+    check_error(
+        &mut chat(&["--top-p", "-0.5", "Hi"]),
+        "",
+        2,
+        &["--top-p", "-0.5 is not a number from 0 to 1"],
+    );
+    check_error(
+        &mut chat(&["--repetition-penalty", "much", "Hi"]),
+        "",
+        2,
+        &["--repetition-penalty", "it is not a number from 1 to 10"],
+    );
+    check_error(
+        &mut chat(&["--stop", "", "Hi"]),
+        "",
+        2,
+        &["--stop", "an empty text stops nothing"],
+    );
+    check_error(
         &mut chat(&["--context", "1", "Hi"]),
         "",
         2,
         &["--context", "at least 64"],
+    );
+    check_error(
+        &mut chat(&["--threads", "257", "Hi"]),
+        "",
+        2,
+        &["257", "0..=256"],
     );
     check_error(
         chat(&["Hi"]).env("SPECK_ISA", "nope"),
@@ -108,6 +138,14 @@ fn the_configuration_is_used_and_its_errors_have_a_place() {
     check_config(
         "[model]\ncontext = 1",
         &["config.toml, line 2", "model.context", "at least 64"],
+    );
+    check_config(
+        "[sampling]\ntop_p = 2",
+        &["config.toml, line 2", "2 is not a number from 0 to 1"],
+    );
+    check_config(
+        "[sampling]\nstop = [\"\"]",
+        &["config.toml, line 2", "sampling.stop", "stops nothing"],
     );
     check_config("[decoding", &["config.toml, line 1"]);
 

@@ -1,6 +1,7 @@
 //! The program without a screen. The scripted model needs no file; it repeats what it is told.
 
 mod answers;
+mod bench;
 mod configuration;
 mod interrupts;
 mod tools;

@@ -60,6 +60,11 @@ fn strategies() {
     );
     check("/mode plain<Enter>", &["strategy plain"], "");
     check("/mode  lookup <Enter>", &["strategy lookup"], "");
+    check(
+        "/mode lookup-transformers <Enter><S-Tab>",
+        &["strategy lookup-transformers", "strategy plain"],
+        "",
+    );
     check("/mode fast<Enter>", &[], "");
     check("/mode<Enter>", &[], "");
 }

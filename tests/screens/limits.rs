@@ -126,6 +126,8 @@ fn event() -> impl Strategy<Value = Event> {
             reused_tokens: 0,
             prefill_time: Duration::from_millis(1),
             answer_tokens: tokens,
+            rest: "the\u{1b}[2J end".to_owned(),
+            sampling: None,
         })),
         1 => any::<String>().prop_map(|message| failure(&message, false)),
     ]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use insta::assert_snapshot;
 use ratatui::buffer::Buffer;
 use speck::app::Msg;
-use speck::engine::protocol::{Event, FinishReason};
+use speck::engine::protocol::{Event, FinishReason, Finished, Ready, SamplingInfo};
 use speck::ui::{ColorDepth, Theme};
 
 use crate::user::{CODE, User, failure, fetch, loading, ready};
@@ -266,6 +266,45 @@ fn themes() {
             styles(&user.buffer(&theme).0)
         );
     }
+}
+
+#[test]
+fn sampling_is_shown_with_its_seed() {
+    let Event::Ready(ready) = ready() else {
+        panic!("it is ready")
+    };
+    let sampling = Some(SamplingInfo {
+        temperature: 0.75,
+        seed: 999_999,
+    });
+    let mut user = User::new((100, 30));
+    user.hear(Event::Ready(Ready { sampling, ..ready }));
+    let shown = "T 0.75, seed 999999";
+    let panel = format!("sampling  {shown}");
+    assert!(user.picture().contains(&panel), "{}", user.picture());
+    user.keys("<C-t>");
+    let picture = user.picture();
+    assert!(
+        picture.contains(shown) && !picture.contains(&panel),
+        "{picture}"
+    );
+}
+
+#[test]
+fn text_that_was_held_back_comes_with_the_end() {
+    let mut user = streaming((100, 30));
+    user.hear(Event::Finished(Finished {
+        reason: FinishReason::StopString,
+        prompt_tokens: 9,
+        reused_tokens: 0,
+        prefill_time: std::time::Duration::ZERO,
+        answer_tokens: 57,
+        rest: " And so on.".to_owned(),
+        sampling: None,
+    }));
+    let picture = user.picture();
+    assert!(picture.contains("same. And so on."), "{picture}");
+    assert!(picture.contains("✓ stop string"), "{picture}");
 }
 
 #[test]

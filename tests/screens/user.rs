@@ -154,6 +154,8 @@ impl User {
             reused_tokens: 0,
             prefill_time: Duration::from_millis(830),
             answer_tokens: 57,
+            rest: String::new(),
+            sampling: None,
         }));
     }
 
@@ -220,7 +222,11 @@ fn key(name: &str) -> (KeyCode, KeyModifiers) {
 }
 
 pub fn ready() -> Event {
-    let strategy = |name, summary| StrategyInfo { name, summary };
+    let strategy = |name, summary| StrategyInfo {
+        name,
+        summary,
+        cycled: name != "lookup-transformers",
+    };
     Event::Ready(Ready {
         target: "SmolLM2-135M-Instruct".to_owned(),
         draft: Some("smollm2-135m-draft".to_owned()),
@@ -230,8 +236,10 @@ pub fn ready() -> Event {
             strategy("plain", "no drafting"),
             strategy("draft", "a small model drafts"),
             strategy("lookup", "repeats from the context"),
+            strategy("lookup-transformers", "as the library does"),
         ],
         strategy: "draft",
+        sampling: None,
         notes: Vec::new(),
     })
 }

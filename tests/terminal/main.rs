@@ -2,6 +2,7 @@
 //! model, which needs no file. It repeats what it is told.
 
 mod pty;
+mod threads;
 
 use std::time::Duration;
 
@@ -312,4 +313,35 @@ fn an_answer_to_a_terminal_is_clean() {
     assert_eq!(pty.exit_code(), 0);
     let screen = pty.wait_for("tok/s");
     assert!(screen.contains("a␛]0;title␇b"), "{screen}");
+}
+
+#[test]
+fn an_interrupted_benchmark_prints_what_is_done() {
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_speck"));
+    command.args(["bench", "--target", "scripted", "--prompts", "story"]);
+    command.args([
+        "--strategies",
+        "plain,lookup",
+        "--tokens",
+        "4",
+        "--runs",
+        "900",
+    ]);
+    let mut pty = Pty::start(command, &[]);
+    pty.wait("the second run or a later one", |screen| {
+        let contents = screen.contents();
+        contents.contains("of 900: story") && !contents.contains("run 1 of")
+    });
+    pty.keys(CTRL_C);
+    let screen = pty.wait_for("interrupted");
+    assert_eq!(pty.exit_code(), 130);
+    for part in [
+        "story",
+        " plain ",
+        " lookup ",
+        "every text is plain's",
+        "alone, the target",
+    ] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
 }

@@ -10,6 +10,8 @@
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx512;
 #[cfg(target_arch = "aarch64")]
 pub(super) mod neon;
 mod outliers;
@@ -30,13 +32,15 @@ pub(super) const TILE: usize = 4;
 
 /// Bytes between a block in work and the one asked for from memory.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-const AHEAD: usize = 2048;
+const AHEAD: usize = 4096;
 
 /// Quantised activations of the rows of a pass.
 #[derive(Clone, Copy)]
 pub(super) struct Activations<'a> {
     /// `(rows, columns)`, -127..=127.
     pub quants: &'a [i8],
+    /// `(rows, blocks)`: the sums of the quants of a block's two halves.
+    pub quant_sums: &'a [[i32; 2]],
     /// `(rows, blocks)`: what a quant is multiplied with.
     pub scales: &'a [f32],
     /// `(rows, blocks)`: the sum of the numbers that a block stands for, the outlier among them.
@@ -83,6 +87,9 @@ pub enum Isa {
     /// AVX2 with FMA and F16C.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// AVX-512 with VNNI: Intel's Ice Lake, AMD's Zen 4.
+    #[cfg(target_arch = "x86_64")]
+    Avx512Vnni,
     /// NEON with the dot products of 8-bit integers: Apple's M1, Arm's Cortex-A76.
     #[cfg(target_arch = "aarch64")]
     Dotprod,
@@ -97,6 +104,8 @@ impl Isa {
         Self::Scalar,
         #[cfg(target_arch = "x86_64")]
         Self::Avx2,
+        #[cfg(target_arch = "x86_64")]
+        Self::Avx512Vnni,
         #[cfg(target_arch = "aarch64")]
         Self::Dotprod,
         #[cfg(target_arch = "aarch64")]
@@ -109,6 +118,8 @@ impl Isa {
             Self::Scalar => "scalar",
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512Vnni => "avx512",
             #[cfg(target_arch = "aarch64")]
             Self::Dotprod => "dotprod",
             #[cfg(target_arch = "aarch64")]
@@ -125,6 +136,14 @@ impl Isa {
                 is_x86_feature_detected!("avx2")
                     && is_x86_feature_detected!("fma")
                     && is_x86_feature_detected!("f16c")
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512Vnni => {
+                Self::Avx2.is_here()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vl")
+                    && is_x86_feature_detected!("avx512vnni")
             }
             #[cfg(target_arch = "aarch64")]
             Self::Dotprod => is_aarch64_feature_detected!("dotprod"),
@@ -163,6 +182,9 @@ impl Isa {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the instruction set is only chosen where `is_here`; the job has been checked.
             Self::Avx2 => unsafe { avx2::group(job, first, n) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Self::Avx512Vnni => unsafe { avx512::group(job, first, n) },
             #[cfg(target_arch = "aarch64")]
             // SAFETY: as above.
             Self::Dotprod => unsafe { neon::dotprod(job, first, n) },
@@ -179,6 +201,7 @@ impl Job<'_> {
     fn check(&self, first: usize, n: usize) {
         let Activations {
             quants,
+            quant_sums,
             scales,
             sums,
             outlier_columns,
@@ -189,6 +212,7 @@ impl Job<'_> {
         assert!((1..=TILE).contains(&n));
         assert!(self.weights.len() >= n_blocks * self.form.block_bytes());
         assert!(quants.len() >= rows * n_blocks * BLOCK);
+        assert!(quant_sums.len() >= rows * n_blocks);
         assert!(scales.len() >= rows * n_blocks && sums.len() >= rows * n_blocks);
         assert!(outlier_columns.len() >= rows * marks_of_row(n_blocks));
         assert!(outlier_values.len() >= rows * n_blocks);

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::Logits;
 use crate::model::scripted::{ScriptedModel, Step};
+use crate::model::{Logits, argmax};
 use crate::strategy::{self, Drafter, LookupRule, Parts};
 
 const VOCAB: u64 = 12;
@@ -54,7 +54,7 @@ fn draft(seed: u64, capacity: usize) -> Box<dyn Model> {
 
 fn decoder(seed: u64, draft_length: usize, lookup_rule: LookupRule, capacity: usize) -> Decoder {
     let (strategies, missing) = strategy::build_all(&Parts {
-        draft: Ok(Drafter::new(draft(seed, capacity))),
+        draft: Ok(Drafter::new(draft(seed, capacity), Sampling::default())),
         draft_length,
         lookup_rule,
         ends: vec![END],
@@ -124,7 +124,7 @@ proptest! {
         draft_length in 1usize..=8,
         budget in 1usize..120,
         rule in 0usize..2,
-        swaps in prop::collection::vec(0usize..3, 120),
+        swaps in prop::collection::vec(0..strategy::ALL.len(), 120),
     ) {
         let expect = alone(seed, &prompt, budget);
         let names: Vec<_> = strategy::names().collect();

@@ -12,10 +12,11 @@ mod value;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 
 use header::Header;
 pub use header::TensorInfo;
@@ -245,6 +246,15 @@ impl GgufFile {
         &self.bytes.as_slice()[tensor.range.clone()]
     }
 
+    /// Tells the system that a tensor's bytes are not needed for now, so that they do not stay in memory
+    /// beside what was made of them. They can be read again.
+    pub(super) fn release(&self, tensor: &TensorInfo) {
+        match &self.bytes {
+            Bytes::Map(map) => unload(map, tensor.range.clone()),
+            Bytes::Memory(_) => {}
+        }
+    }
+
     /// The bytes of all tensors together.
     pub fn weight_bytes(&self) -> u64 {
         self.tensors().map(|tensor| tensor.n_bytes() as u64).sum()
@@ -259,6 +269,18 @@ impl GgufFile {
 fn map(file: &File) -> Result<Mmap> {
     // SAFETY: see the reason above.
     Ok(unsafe { Mmap::map(file)? })
+}
+
+#[expect(
+    unsafe_code,
+    reason = "this advice takes pages away: those of a read-only map of a file come back as they were"
+)]
+fn unload(map: &Mmap, range: Range<usize>) {
+    // SAFETY: see the reason above. Who reads a page meanwhile reads it from the file again.
+    let done =
+        unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len()) };
+    // It is advice: without it the pages stay until the map is closed.
+    drop(done);
 }
 
 /// Text from a file, for a message: quoted, control characters escaped, at most 60 characters.

@@ -4,7 +4,7 @@ use super::*;
 use crate::model::gguf_writer::{Tensor, TinyModel, tiny_model_writer};
 
 /// Loads a model of six layers with one more tensor, a vector called `extra`.
-fn load_with(extra: &str) -> Result<Loaded> {
+fn load_with(extra: &str, n_threads: usize) -> Result<Loaded> {
     let shape = TinyModel {
         layers: 6,
         hidden: 128,
@@ -26,6 +26,7 @@ fn load_with(extra: &str) -> Result<Loaded> {
         draft: DraftChoice::None,
         context: 0,
         device: DeviceChoice::Cpu,
+        n_threads,
         offline: true,
     };
     load(&settings, &Cancel::new(), &mut |_| {})
@@ -34,7 +35,7 @@ fn load_with(extra: &str) -> Result<Loaded> {
 #[test]
 fn what_the_engine_cannot_do_goes_to_candle() {
     let check = |extra: &str, expect: &[&str]| {
-        let notes = load_with(extra).unwrap().pair.notes;
+        let notes = load_with(extra, 0).unwrap().pair.notes;
         assert_eq!(notes, expect, "{extra}");
     };
     check("blk.0.attn_q.bias", &[]);
@@ -43,6 +44,27 @@ fn what_the_engine_cannot_do_goes_to_candle() {
         let note = "computing with candle, which is slower: tiny: \"blk.5.attn_output.bias\" is not supported";
         check("blk.5.attn_output.bias", &[note]);
     }
+}
+
+#[test]
+fn the_engine_has_the_threads_asked_for() {
+    let bias = "blk.0.attn_q.bias";
+    let default = load_with(bias, 0).unwrap().pair;
+    let asked = load_with(bias, 3).unwrap().pair;
+    assert!(default.device.n_threads.is_some_and(|n| n >= 1));
+    match crate::cpu::Isa::choose().unwrap() {
+        Some(_) => assert_eq!(asked.device.n_threads, Some(3)),
+        None => assert_eq!(asked.device, default.device),
+    }
+    // Candle's number is its own, and that is said.
+    let by_candle = load_with("blk.5.attn_output.bias", 3).unwrap().pair;
+    assert!(
+        by_candle
+            .notes
+            .last()
+            .is_some_and(|note| note.contains("candle computes here"))
+    );
+    assert_eq!(by_candle.device.n_threads, default.device.n_threads);
 }
 
 #[test]
@@ -55,7 +77,7 @@ fn a_tensor_that_nobody_reads_is_an_error() {
         "token_embd_norm.weight",
         "\u{1b}[2J",
     ] {
-        let Err(error) = load_with(extra) else {
+        let Err(error) = load_with(extra, 0) else {
             panic!("{extra:?} was dropped");
         };
         let message = format!("{error:#}");

@@ -389,7 +389,7 @@ impl Fixed {
         match self {
             Self::Plain => world.run(&mut crate::strategy::Plain),
             Self::Draft(length) => world.run(&mut FixedDraft { guesser, length }),
-            Self::Lookup(rule) => world.run(&mut Lookup::new(rule, vec![])),
+            Self::Lookup(rule) => world.run(&mut Lookup::new("lookup", rule, vec![])),
         }
     }
 }
