@@ -183,6 +183,12 @@ impl Costs {
         self.target.ratio(rows)
     }
 
+    /// The same, where it is no longer a guess.
+    pub fn measured_pass(&self, rows: usize) -> Option<f64> {
+        let measured = self.plain_ms.is_some() && self.target.is_known(rows);
+        measured.then(|| self.pass(rows))
+    }
+
     /// A step of the draft model, in plain passes.
     pub fn step(&self) -> f64 {
         self.step

@@ -25,16 +25,18 @@ pub(super) fn explain(
             acceptance: *offer.chances.first()?,
         })
     });
-    let drafter = choice.plan.drafter.map_or("plain", DraftedBy::name);
+    let drafter = choice.plan.drafter.filter(|_| choice.drafted > 0);
     Explanation {
         reason: reason(choice, acceptance, costs),
-        drafter,
+        drafter: drafter.map_or("plain", DraftedBy::name),
         length: choice.drafted,
-        expected: choice.plan.rate,
+        expected: drafter.map_or(1.0, |_| choice.plan.rate),
         alternatives: alternatives.collect(),
         balance: ledger.balance(),
         affordable: choice.affordable,
-        curve: (1..=MAX_DRAFT + 1).map(|rows| costs.pass(rows)).collect(),
+        curve: (1..=MAX_DRAFT + 1)
+            .map(|rows| costs.measured_pass(rows))
+            .collect(),
         step: acceptance.map(|_| costs.step()),
         plain_ms: costs.plain_ms(),
     }
