@@ -11,7 +11,7 @@ use super::ledger::Ledger;
 /// Tokens that are drafted in a round at most.
 pub(super) const MAX_DRAFT: usize = 16;
 /// How much better a change must be.
-const BETTER: f64 = 1.03;
+pub(super) const BETTER: f64 = 1.03;
 /// Rounds in a row for which it must be so before the draft model is taken up or left.
 const ROUNDS: usize = 3;
 /// Further drafts that must be affordable before a draft model reads much.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Choice;
-use super::choose::{Because, DraftedBy, MAX_DRAFT};
+use super::choose::{BETTER, Because, DraftedBy, MAX_DRAFT};
 use super::cost::Costs;
 use super::ledger::Ledger;
 use crate::engine::protocol::{Alternative, Explanation};
@@ -58,17 +58,28 @@ fn reason(choice: &Choice, acceptance: Option<f64>, costs: &Costs) -> String {
             let left = choice.affordable.max(0.0);
             format!("plain: a wrong {name} would cost more than the {left:.1} passes to spare")
         }
-        (None, Because::Best) => match acceptance {
-            Some(acceptance) => {
-                let needed = needed(costs);
-                let needed = needed.map_or("cannot pay here".to_owned(), |a| {
-                    format!("needs a > {a:.2}")
-                });
-                format!("plain: draft {needed}, has {acceptance:.2}")
+        (None, Because::Best) => match (acceptance, needed(costs)) {
+            (None, _) => "plain: nothing to draft from".to_owned(),
+            (Some(has), None) => format!("plain: draft cannot pay here, has {has:.2}"),
+            (Some(has), Some(needs)) if has > needs => match model_rate(choice, costs) {
+                Some(rate) if rate >= BETTER => {
+                    format!("plain: draft {rate:.2}x expected, if it lasts")
+                }
+                Some(rate) => format!("plain: draft only {rate:.2}x expected"),
+                None => "plain: no room for a draft".to_owned(),
+            },
+            (Some(has), Some(needs)) => {
+                format!("plain: draft needs a > {needs:.2}, has {has:.2}")
             }
-            None => "plain: nothing to draft from".to_owned(),
         },
     }
+}
+
+/// What the draft model is expected to bring at its best length.
+fn model_rate(choice: &Choice, costs: &Costs) -> Option<f64> {
+    let mut offers = choice.offers.iter();
+    let offer = offers.find(|offer| offer.drafter == DraftedBy::Model)?;
+    Some(offer.best(costs, f64::INFINITY)?.rate)
 }
 
 /// The acceptance above which drafting with the model pays at some length.
@@ -89,12 +100,12 @@ mod tests {
 
     #[test]
     fn the_reason_says_what_would_have_to_be_otherwise() {
-        let check = |drafter, because, acceptance, expect: &str| {
+        let check = |drafter, because, acceptance, chance, expect: &str| {
             let costs = Costs::calibrated(&Calibration {
                 target_ms: [(1, 10.0), (2, 10.0), (32, 40.0)].into(),
                 draft_ms: [(1, 4.0)].into(),
             });
-            let chances = vec![0.5; 4];
+            let chances = vec![chance; 4];
             let choice = Choice {
                 plan: Plan {
                     drafter,
@@ -103,9 +114,9 @@ mod tests {
                     because,
                 },
                 offers: vec![Offer {
-                    drafter: DraftedBy::Lookup,
+                    drafter: DraftedBy::Model,
                     chances,
-                    step: 0.0,
+                    step: 0.4,
                     catch_up: 0.0,
                     horizon: 1.0,
                 }],
@@ -119,20 +130,48 @@ mod tests {
         };
         let lookup = Some(DraftedBy::Lookup);
         let not_affordable = Because::NotAffordable(DraftedBy::Model);
-        check(lookup, Because::Best, None, "lookup 3: 1.8x expected");
-        check(None, Because::Best, None, "plain: nothing to draft from");
+        check(lookup, Because::Best, None, 0.5, "lookup 3: 1.8x expected");
+        check(
+            None,
+            Because::Best,
+            None,
+            0.5,
+            "plain: nothing to draft from",
+        );
+        check(
+            None,
+            Because::Best,
+            Some(0.6),
+            0.5,
+            "plain: draft 1.07x expected, if it lasts",
+        );
+        check(
+            None,
+            Because::Best,
+            Some(0.6),
+            0.42,
+            "plain: draft only 1.01x expected",
+        );
         check(
             None,
             Because::Best,
             Some(0.31),
+            0.5,
             "plain: draft needs a > 0.40, has 0.31",
         );
         check(
             None,
             not_affordable,
             Some(0.9),
+            0.5,
             "plain: a wrong draft would cost more than the 0.8 passes to spare",
         );
-        check(None, Because::Anchor, None, "plain: to time a plain pass");
+        check(
+            None,
+            Because::Anchor,
+            None,
+            0.5,
+            "plain: to time a plain pass",
+        );
     }
 }
