@@ -13,3 +13,5 @@ if [[ -z ${SPECK_TEST_TARGET:-} ]]; then
 fi
 export SPECK_TEST_TARGET
 cargo test --locked --release --test pair_decoding --test pair_stop --test pair_fidelity -- --ignored "${FILTER:-full_}" --nocapture
+# And that auto holds in its simulator over a thousand answers of each prompt.
+cargo test --locked --release --lib -- --ignored "${FILTER:-full_}" --nocapture

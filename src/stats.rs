@@ -42,6 +42,8 @@ pub struct Totals {
     pub accepted: usize,
     /// By position in the draft: how often it was verified, how often accepted.
     pub by_position: Vec<Position>,
+    /// By who drafted: passes for which `auto` chose. `plain` stands for those without a draft.
+    pub by_drafter: Vec<(&'static str, usize)>,
     /// Wall time of drafting.
     pub draft_time: Duration,
     /// Wall time of the target's passes.
@@ -88,6 +90,9 @@ impl Totals {
             self.judged.wall += round.wall();
             self.judged.plain += baseline.per_token * round.n_emitted as u32;
         }
+        if let Some(chosen) = &round.explanation {
+            self.count_drafter(chosen.drafter);
+        }
         self.passes += 1;
         self.emitted += round.n_emitted;
         self.drafted += round.n_drafted;
@@ -104,6 +109,36 @@ impl Totals {
             position.verified += 1;
             position.accepted += usize::from(i < round.n_accepted);
         }
+    }
+
+    fn count_drafter(&mut self, drafter: &'static str) {
+        let known = self
+            .by_drafter
+            .iter_mut()
+            .find(|(name, _)| *name == drafter);
+        match known {
+            Some((_, passes)) => *passes += 1,
+            None => self.by_drafter.push((drafter, 1)),
+        }
+    }
+
+    /// The share of the passes for which `auto` chose in which it let `drafter` draft, 0 to 1.
+    pub fn drafter_share(&self, drafter: &str) -> Option<f64> {
+        let all = self.by_drafter.iter().map(|(_, passes)| passes).sum();
+        let known = self.by_drafter.iter().find(|(name, _)| *name == drafter);
+        ratio(known.map_or(0, |(_, passes)| *passes), all)
+    }
+
+    /// Who drafted for `auto`, by falling share: `62 % draft, 31 % lookup, 7 % plain`.
+    pub fn drafters(&self) -> Option<String> {
+        let mut by_drafter = self.by_drafter.clone();
+        by_drafter.sort_by_key(|(_, passes)| std::cmp::Reverse(*passes));
+        let shares = by_drafter.iter().filter_map(|(name, _)| {
+            let share = self.drafter_share(name)?;
+            Some(format!("{:.0} % {name}", share * 100.0))
+        });
+        let shares: Vec<String> = shares.collect();
+        (!shares.is_empty()).then(|| shares.join(", "))
     }
 
     /// Wall time of the rounds.
@@ -259,157 +294,4 @@ impl Stats {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn round(drafted: usize, accepted: usize, ms: [u64; 3]) -> Round {
-        let [draft, verify, other] = ms.map(Duration::from_millis);
-        Round {
-            strategy: "draft",
-            n_drafted: drafted,
-            n_verified: drafted,
-            n_accepted: accepted,
-            n_emitted: accepted + 1,
-            draft_time: draft,
-            verify_time: verify,
-            other_time: other,
-            pieces: Vec::new(),
-            context_used: 0,
-            note: None,
-        }
-    }
-
-    fn of(rounds: &[Round]) -> Totals {
-        let mut totals = Totals::default();
-        for round in rounds {
-            totals.add(round, None);
-        }
-        totals
-    }
-
-    fn baseline(ms: u64) -> Baseline {
-        Baseline {
-            per_token: Duration::from_millis(ms),
-            context: 0,
-        }
-    }
-
-    #[test]
-    fn no_rounds_have_no_rates() {
-        let totals = Totals::default();
-        assert_eq!(totals.tokens_per_pass(), None);
-        assert_eq!(totals.acceptance(), None);
-        assert_eq!(totals.tokens_per_second(), None);
-        assert_eq!(totals.speed_up(), None);
-        assert_eq!(totals.share(Duration::ZERO), None);
-        assert_eq!(totals.draft_ms(), None);
-    }
-
-    #[test]
-    fn rounds_without_a_draft_count_as_passes() {
-        let totals = of(&[round(4, 3, [10, 30, 0]), round(0, 0, [0, 20, 0])]);
-        assert_eq!(totals.tokens_per_pass(), Some(2.5));
-        assert_eq!(totals.acceptance(), Some(0.75));
-        assert_eq!(totals.draft_ms(), Some(5.0));
-        assert_eq!(totals.verify_ms(), Some(25.0));
-        let share = totals.share(totals.draft_time).unwrap();
-        assert!((share - 1.0 / 6.0).abs() < 1e-9, "{share}");
-    }
-
-    #[test]
-    fn positions_after_a_rejection_count_as_verified() {
-        let totals = of(&[round(3, 1, [0; 3]), round(2, 2, [0; 3])]);
-        let acceptances: Vec<_> = totals
-            .by_position
-            .iter()
-            .map(|p| p.acceptance().unwrap())
-            .collect();
-        assert_eq!(acceptances, [1.0, 0.5, 0.0]);
-    }
-
-    #[test]
-    fn the_decode_clock_starts_after_the_first_round() {
-        let mut stats = Stats::default();
-        stats.begin_answer();
-        stats.push(&round(0, 0, [0, 900, 0]));
-        assert_eq!(stats.decode().tokens_per_second(), None);
-        stats.push(&round(3, 3, [20, 60, 20]));
-        assert_eq!(stats.decode().tokens_per_second(), Some(40.0));
-        assert_eq!(stats.answer().passes, 2);
-    }
-
-    #[test]
-    fn a_speed_up_is_over_the_rounds_that_had_a_baseline_each_with_its_own() {
-        let mut stats = Stats::default();
-        for _ in 0..MIN_VERDICT_PASSES {
-            stats.push(&round(3, 1, [10, 30, 0]));
-        }
-        assert_eq!(stats.speed_up(), None);
-        stats.set_baseline(baseline(30));
-        assert_eq!(stats.speed_up(), None);
-        for _ in 0..MIN_VERDICT_PASSES {
-            stats.push(&round(3, 1, [10, 30, 0]));
-        }
-        assert_eq!(stats.speed_up(), Some(1.5));
-        stats.set_baseline(baseline(10));
-        assert_eq!(stats.speed_up(), Some(1.5));
-        for _ in 0..WINDOW_ROUNDS {
-            stats.push(&round(1, 0, [0, 10, 0]));
-        }
-        assert_eq!(stats.speed_up(), Some(1.0));
-        assert_eq!(stats.recent_emitted().len(), WINDOW_ROUNDS);
-    }
-
-    #[test]
-    fn without_a_draft_there_is_nothing_to_compare() {
-        let mut stats = Stats::default();
-        stats.set_baseline(baseline(30));
-        for _ in 0..=MIN_VERDICT_PASSES {
-            stats.push(&round(0, 0, [0, 29, 0]));
-        }
-        assert_eq!(stats.speed_up(), None);
-        assert_eq!(stats.decode().speed_up(), None);
-        stats.push(&round(1, 1, [0, 29, 0]));
-        assert!(stats.speed_up().is_some());
-    }
-
-    #[test]
-    fn more_than_the_tokens_per_pass_is_an_outdated_baseline() {
-        let mut stats = Stats::default();
-        stats.set_baseline(baseline(300));
-        for _ in 0..MIN_VERDICT_PASSES {
-            stats.push(&round(3, 1, [10, 30, 0]));
-        }
-        assert_eq!(stats.speed_up(), None);
-    }
-
-    #[test]
-    fn a_few_passes_are_no_verdict() {
-        let mut stats = Stats::default();
-        stats.set_baseline(baseline(30));
-        for n in 0..=MIN_VERDICT_PASSES {
-            assert_eq!(stats.speed_up().is_some(), n == MIN_VERDICT_PASSES, "{n}");
-            stats.push(&round(3, 1, [10, 30, 0]));
-        }
-        // The summary of the answer leaves the first round out.
-        stats.push(&round(3, 1, [10, 30, 0]));
-        let summary = stats.decode().speed_up().expect("enough passes");
-        assert!((summary - 1.5).abs() < 1e-9, "{summary}");
-        stats.clear_window();
-        assert_eq!(stats.speed_up(), None);
-    }
-
-    #[test]
-    fn the_window_holds_ten_seconds_or_enough_for_a_verdict() {
-        let check = |ms: u64, expect: usize| {
-            let mut stats = Stats::default();
-            for _ in 0..=WINDOW_ROUNDS {
-                stats.push(&round(0, 0, [0, ms, 0]));
-            }
-            assert_eq!(stats.rolling().passes, expect, "{ms}");
-        };
-        check(20, WINDOW_ROUNDS);
-        check(400, 25);
-        check(4000, MIN_VERDICT_PASSES);
-    }
-}
+mod tests;

@@ -72,6 +72,7 @@ fn decoder_on(
         draft_length,
         lookup_rule: LookupRule::Longest,
         ends: ends.clone(),
+        calibration: None,
     });
     assert!(missing.is_empty(), "{missing:?}");
     let decoder = Decoder::new(loaded.pair.target, strategies, ends).with_sampling(sampling);

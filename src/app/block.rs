@@ -78,6 +78,8 @@ pub struct Summary {
     pub speed_up: Option<f64>,
     /// Wall time of reading the prompt.
     pub prefill_time: Duration,
+    /// Who drafted for `auto`, with the shares of the passes.
+    pub drafters: Option<String>,
 }
 
 /// One line of a block's text.

@@ -1,10 +1,12 @@
 //! What the engine says → state.
 
+use std::sync::Arc;
+
 use crate::app::block::{AnswerState, Kind, Summary};
 use crate::app::{App, Fetching, Phase};
 use crate::clean::clean;
 use crate::engine::protocol::{
-    Baseline, Event, Failure, Fetch, Finished, Loading, Piece, Ready, Round,
+    Baseline, Event, Explanation, Failure, Fetch, Finished, Loading, Piece, Ready, Round,
 };
 
 /// A rate of fetching is told after this long; before, it would jump.
@@ -87,7 +89,7 @@ impl App {
     fn measured(&mut self, baseline: Baseline) {
         self.latest.stats.set_baseline(baseline);
         self.baseline_at = Some(self.now);
-        self.refresh(true);
+        self.refresh(false);
     }
 
     /// The engine drafts with `name` now.
@@ -99,6 +101,7 @@ impl App {
             self.strategy = Some(name);
             self.latest.stats.clear_window();
             self.latest.note = None;
+            self.latest.choice = None;
             self.refresh(true);
         }
     }
@@ -114,6 +117,7 @@ impl App {
         self.latest.stats.push(round);
         self.latest.context_used = Some(round.context_used);
         self.latest.note = round.note.as_deref().map(|note| clean(note).into_owned());
+        self.latest.choice = round.explanation.as_deref().map(cleaned);
         let first = self.latest.stats.answer().passes == 1;
         self.refresh(first);
     }
@@ -142,6 +146,7 @@ impl App {
             tokens_per_second: stats.decode().tokens_per_second(),
             speed_up: stats.decode().speed_up(),
             prefill_time: finished.prefill_time,
+            drafters: stats.answer().drafters(),
         };
         self.end_answer(AnswerState::Ended(summary));
         self.asked = None;
@@ -182,4 +187,11 @@ impl App {
             answer.state = state;
         }
     }
+}
+
+fn cleaned(chosen: &Explanation) -> Arc<Explanation> {
+    Arc::new(Explanation {
+        reason: clean(&chosen.reason).into_owned(),
+        ..chosen.clone()
+    })
 }

@@ -17,6 +17,7 @@ pub mod wrap;
 mod engine_event;
 mod update;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossterm::event::KeyEvent;
@@ -27,11 +28,13 @@ use crate::app::input::Input;
 use crate::app::scroll::Scroll;
 use crate::app::transcript::Transcript;
 use crate::cancel::Cancel;
-use crate::engine::protocol::{Command, Event, Fetch, Loading, Ready};
+use crate::engine::protocol::{Command, Event, Explanation, Fetch, Loading, Ready};
 use crate::stats::Stats;
 
 /// The panel's numbers change at most this often.
 const PANEL_PERIOD: Duration = Duration::from_millis(250);
+/// What `auto` chose is shown for at least this long, so that it can be read.
+const CHOICE_PERIOD: Duration = Duration::from_secs(1);
 /// A second Ctrl-C within this time quits.
 const QUIT_WITHIN: Duration = Duration::from_millis(1500);
 /// How long a notice stands in the status bar.
@@ -123,6 +126,8 @@ pub struct Shown {
     pub context_used: Option<usize>,
     /// Why the last round fell back to plain decoding.
     pub note: Option<String>,
+    /// What `auto` chose for one of the latest rounds, and why.
+    pub choice: Option<Arc<Explanation>>,
 }
 
 /// The answer that was asked for and has not ended.
@@ -158,6 +163,8 @@ pub struct App {
     latest: Shown,
     shown: Shown,
     shown_at: Instant,
+    /// When the shown choice of `auto` was taken.
+    choice_at: Instant,
     stale: bool,
     baseline_at: Option<Instant>,
     panel: bool,
@@ -185,6 +192,7 @@ impl App {
             latest: Shown::default(),
             shown: Shown::default(),
             shown_at: now,
+            choice_at: now,
             stale: false,
             baseline_at: None,
             panel: settings.panel,
@@ -309,14 +317,22 @@ impl App {
             .settle(self.transcript.len(), geometry.transcript.height.into());
     }
 
-    /// Shows the latest numbers, at most once in [`PANEL_PERIOD`] unless they are `last`.
+    /// Shows the latest numbers, at most once in [`PANEL_PERIOD`], and what `auto` chose, at most once in
+    /// [`CHOICE_PERIOD`], unless they are `last`.
     fn refresh(&mut self, last: bool) {
-        if last || self.now >= self.shown_at + PANEL_PERIOD {
-            self.shown = self.latest.clone();
-            self.shown_at = self.now;
-            self.stale = false;
-        } else {
+        if !last && self.now < self.shown_at + PANEL_PERIOD {
             self.stale = true;
+            return;
+        }
+        let before = self.shown.choice.take();
+        self.shown = self.latest.clone();
+        self.shown_at = self.now;
+        let held = !last && before.is_some() && self.now < self.choice_at + CHOICE_PERIOD;
+        self.stale = held && before != self.latest.choice;
+        if held {
+            self.shown.choice = before;
+        } else {
+            self.choice_at = self.now;
         }
     }
 

@@ -144,5 +144,6 @@ fn counted(round: &decoding::Round) -> Round {
         pieces: Vec::new(),
         context_used: 0,
         note: None,
+        explanation: None,
     }
 }

@@ -213,6 +213,7 @@ fn sample(wall_ms: u64, n_emitted: usize) -> Sample {
         pieces: Vec::new(),
         context_used: 0,
         note: None,
+        explanation: None,
     };
     let mut sample = Sample::default();
     sample.all.add(&round(1000), None);

@@ -244,6 +244,7 @@ fn build(
             draft_length: contender.draft_length.unwrap_or(0),
             lookup_rule: LookupRule::Longest,
             ends: ends.to_vec(),
+            calibration: None,
         };
         match entry.build(&parts) {
             Ok(strategy) => {

@@ -11,9 +11,10 @@ use anyhow::anyhow;
 
 use super::verify;
 use crate::cancel::Cancel;
+use crate::engine::protocol::Explanation;
 use crate::model::{Model, PassError, Token};
 use crate::sampling::{Sampler, Sampling};
-use crate::strategy::{Strategy, common_prefix};
+use crate::strategy::{Calibration, Feedback, Strategy, common_prefix};
 
 /// A target, the tokens committed so far, and the strategies that draft for it.
 ///
@@ -28,6 +29,8 @@ pub struct Decoder {
     ends: Vec<Token>,
     sampler: Sampler,
     committed: Vec<Token>,
+    /// When the target's last pass ended.
+    last_pass: Option<Instant>,
 }
 
 /// How a prompt was read.
@@ -80,6 +83,7 @@ impl Decoder {
             ends,
             sampler: Sampler::new(Sampling::default()),
             committed: Vec::new(),
+            last_pass: None,
         }
     }
 
@@ -130,6 +134,18 @@ impl Decoder {
         }
     }
 
+    /// What the active strategy's last draft was chosen by, where it had a choice.
+    pub fn explanation(&self) -> Option<Explanation> {
+        self.strategies[self.active].explanation()
+    }
+
+    /// Tells the strategies what passes cost on this machine.
+    pub fn calibrate(&mut self, calibration: &Calibration) {
+        for strategy in &mut self.strategies {
+            strategy.calibrate(calibration);
+        }
+    }
+
     /// Starts an answer to `prompt`, which is not empty: keeps what the cache shares with it and feeds
     /// the rest but its last token. `progress` is told tokens fed and tokens to feed.
     pub fn begin(
@@ -160,6 +176,7 @@ impl Decoder {
         }
         outcome?;
         self.strategies[self.active].begin(&self.committed);
+        self.last_pass = Some(Instant::now());
         Ok(Prefill {
             reused,
             time: started.elapsed(),
@@ -218,8 +235,21 @@ impl Decoder {
             );
         };
 
+        let rested = self.last_pass.map(|end| started.duration_since(end));
+        let strategy = &mut self.strategies[self.active];
+        strategy.accept(&Feedback {
+            committed: &self.committed,
+            n_emitted: self.committed.len() - fed - 1,
+            n_drafted: drafted.len(),
+            draft_time,
+            verify_time,
+            other_time: started.elapsed().saturating_sub(draft_time + verify_time),
+            idle: rested.unwrap_or_default(),
+        });
+        self.last_pass = Some(Instant::now());
+
         Ok(Round {
-            strategy: self.strategies[self.active].name(),
+            strategy: strategy.name(),
             drafted,
             n_verified: verified.n_verified,
             n_accepted: verified.n_accepted,

@@ -2,7 +2,7 @@
 //!
 //! The screen, the line renderer and the JSON output are all built from [`Event`]s alone.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -122,7 +122,7 @@ pub struct Baseline {
 }
 
 /// One round, as measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Round {
     /// Who drafted.
     pub strategy: &'static str,
@@ -146,6 +146,8 @@ pub struct Round {
     pub context_used: usize,
     /// Why this round fell back to plain decoding, if it did.
     pub note: Option<String>,
+    /// What `auto` chose and why, where it drafts.
+    pub explanation: Option<Arc<Explanation>>,
 }
 
 impl Round {
@@ -161,6 +163,46 @@ impl Round {
             .map(|piece| piece.text.as_str())
             .collect()
     }
+}
+
+/// What `auto` chose for a round, and by what.
+///
+/// Costs, rates and balances are in plain passes: passes of the target over one row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// The choice and why, in one line: `lookup 6: 1.8x expected`.
+    pub reason: String,
+    /// Who drafted (`plain` where nobody did).
+    pub drafter: &'static str,
+    /// Tokens that were drafted and go to the target.
+    pub length: usize,
+    /// How many times faster than plain decoding the round is expected to be, 1 where nothing was drafted.
+    pub expected: f64,
+    /// What each drafter had to offer, whether affordable or not.
+    pub alternatives: Vec<Alternative>,
+    /// Plain passes that this answer has won so far; below 0, lost.
+    pub balance: f64,
+    /// Plain passes that may be lost in this round.
+    pub affordable: f64,
+    /// The cost of passes over 1, 2, 3, … rows; `None` where it is still a guess.
+    pub curve: Vec<Option<f64>>,
+    /// The cost of a step of the draft model, if there is one.
+    pub step: Option<f64>,
+    /// Milliseconds of a plain pass, once one was timed.
+    pub plain_ms: Option<f64>,
+}
+
+/// What a drafter has to offer in a round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alternative {
+    /// Its name.
+    pub drafter: &'static str,
+    /// The draft length that is best for it.
+    pub length: usize,
+    /// How many times faster than plain decoding that is expected to be.
+    pub expected: f64,
+    /// The chance that its first token is accepted.
+    pub acceptance: f64,
 }
 
 /// Text that one token completed.

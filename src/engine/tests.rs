@@ -254,6 +254,23 @@ fn a_swap_in_the_middle_takes_effect_at_the_next_round() {
 }
 
 #[test]
+fn auto_explains_its_rounds_and_nobody_else_does() {
+    let (mut session, _) = Session::start("auto", 0);
+    let answer = session.ask(QUESTION, |session, rounds, _| {
+        let swaps = [(3, "draft"), (5, "auto")];
+        for (_, name) in swaps.iter().filter(|(at, _)| *at == rounds) {
+            session.tell(Command::SetStrategy(name));
+        }
+    });
+    assert_eq!(answer.strategies, ["draft", "auto"]);
+    for round in &answer.rounds {
+        let explained = round.explanation.as_ref().map(|chosen| chosen.length);
+        let expect = (round.strategy == "auto").then_some(round.n_drafted);
+        assert_eq!(explained, expect, "{round:?}");
+    }
+}
+
+#[test]
 fn a_stop_keeps_what_is_there_and_the_next_turn_reuses_it() {
     let (mut session, _) = Session::start("plain", 0);
     let stopped = session.ask(QUESTION, |_, rounds, cancel| {

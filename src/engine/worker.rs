@@ -75,6 +75,7 @@ impl<'a> Worker<'a> {
             draft_length: settings.draft_length,
             lookup_rule: settings.lookup_rule,
             ends: ends.clone(),
+            calibration: None,
         });
         let mut notes = pair.notes;
         notes.extend(
@@ -355,6 +356,9 @@ impl<'a> Worker<'a> {
     }
 
     fn publish(&self, round: decoding::Round, text: &mut AnswerText) -> Round {
+        // Where drafting failed, what was chosen is not what was done.
+        let failed = round.draft_error.is_some();
+        let explanation = (!failed).then(|| self.decoder.explanation()).flatten();
         Round {
             strategy: round.strategy,
             n_drafted: round.drafted.len(),
@@ -367,6 +371,7 @@ impl<'a> Worker<'a> {
             pieces: text.take_round(round.n_accepted),
             context_used: self.decoder.committed().len(),
             note: round.draft_error,
+            explanation: explanation.map(Arc::new),
         }
     }
 

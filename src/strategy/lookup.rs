@@ -80,7 +80,7 @@ impl Lookup {
 
 /// `length` tokens from position `start`; past the end, the draft is its own continuation (a text that
 /// repeats with a short period).
-fn continuation(committed: &[Token], start: usize, length: usize) -> Vec<Token> {
+pub(super) fn continuation(committed: &[Token], start: usize, length: usize) -> Vec<Token> {
     let mut drafted = Vec::with_capacity(length);
     for position in start..start + length {
         let token = committed.get(position).copied();

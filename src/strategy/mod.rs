@@ -6,15 +6,20 @@
 //!
 //! To add one: a file here, and one entry in [`ALL`].
 
+mod auto;
 mod draft_model;
 mod drafter;
 mod lookup;
 mod plain;
 mod suffix_automaton;
 
+use std::time::Duration;
+
 use crate::cancel::Cancel;
+use crate::engine::protocol::Explanation;
 use crate::model::{PassError, Token};
 
+pub use auto::{Auto, Calibration};
 pub use draft_model::{DraftModel, DraftRule};
 pub use drafter::Drafter;
 pub use lookup::{Lookup, LookupRule};
@@ -37,6 +42,43 @@ pub trait Strategy: Send {
         limit: usize,
         cancel: &Cancel,
     ) -> Result<Vec<Token>, PassError>;
+
+    /// Takes what became of the round that `draft` began. Not called where the pass failed.
+    fn accept(&mut self, _round: &Feedback) {}
+
+    /// What the last draft was chosen by, where there was a choice.
+    fn explanation(&self) -> Option<Explanation> {
+        None
+    }
+
+    /// Takes what passes cost on this machine, once that was measured.
+    fn calibrate(&mut self, _calibration: &Calibration) {}
+}
+
+/// What became of a round.
+#[derive(Clone, Copy, Debug)]
+pub struct Feedback<'a> {
+    /// Prompt and answer, with what the round emitted.
+    pub committed: &'a [Token],
+    /// Tokens that the round emitted, at least 1: the end of `committed`.
+    pub n_emitted: usize,
+    /// Drafted tokens in the target's pass, which had a row more.
+    pub n_drafted: usize,
+    /// Wall time of drafting.
+    pub draft_time: Duration,
+    /// Wall time of the target's pass.
+    pub verify_time: Duration,
+    /// The rest of the round until now.
+    pub other_time: Duration,
+    /// How long the target had rested before the round.
+    pub idle: Duration,
+}
+
+impl Feedback<'_> {
+    /// What the round emitted.
+    pub fn emitted(&self) -> &[Token] {
+        &self.committed[self.committed.len() - self.n_emitted..]
+    }
 }
 
 /// What strategies are built from.
@@ -49,6 +91,8 @@ pub struct Parts {
     pub lookup_rule: LookupRule,
     /// Tokens that end an answer.
     pub ends: Vec<Token>,
+    /// What passes cost on this machine, if that was measured.
+    pub calibration: Option<Calibration>,
 }
 
 /// A strategy that can be chosen by name.
@@ -99,6 +143,13 @@ pub const ALL: &[Entry] = &[
         cycled: true,
         fixed_length: false,
         build: |parts| Ok(lookup(lookup::NAME, parts.lookup_rule, parts)),
+    },
+    Entry {
+        name: auto::NAME,
+        summary: "whichever pays, by measured time",
+        cycled: true,
+        fixed_length: false,
+        build: |parts| Ok(Box::new(Auto::new(parts))),
     },
     Entry {
         name: draft_model::TRANSFORMERS_NAME,
@@ -168,5 +219,10 @@ pub fn build_all(parts: &Parts) -> (Vec<Box<dyn Strategy>>, Vec<Missing>) {
 
 /// Length of the longest common prefix.
 pub fn common_prefix(a: &[Token], b: &[Token]) -> usize {
-    a.iter().zip(b).take_while(|(x, y)| x == y).count()
+    // Whole blocks are compared at once: a long conversation is compared with itself every round.
+    const BLOCK: usize = 64;
+    let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK));
+    let start = BLOCK * blocks.take_while(|(x, y)| x == y).count();
+    let rest = a[start..].iter().zip(&b[start..]);
+    start + rest.take_while(|(x, y)| x == y).count()
 }

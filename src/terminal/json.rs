@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::engine::protocol::{Event, FinishReason, SamplingInfo};
+use crate::engine::protocol::{Event, Explanation, FinishReason, SamplingInfo};
 use crate::stats::Stats;
 
 /// One line.
@@ -57,6 +57,7 @@ pub enum Line<'a> {
         other_ms: f64,
         context_used: usize,
         note: Option<&'a str>,
+        auto: Option<Auto<'a>>,
     },
     /// The answer ended.
     Done {
@@ -90,6 +91,29 @@ impl From<SamplingInfo> for Sampling {
     fn from(info: SamplingInfo) -> Self {
         let SamplingInfo { temperature, seed } = info;
         Self { temperature, seed }
+    }
+}
+
+/// What `auto` chose; `null` where another strategy drafts. In plain passes, once one was timed.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Auto<'a> {
+    drafter: &'static str,
+    k: usize,
+    expected: Option<f64>,
+    reason: &'a str,
+    balance: Option<f64>,
+}
+
+impl<'a> From<&'a Explanation> for Auto<'a> {
+    fn from(chosen: &'a Explanation) -> Self {
+        let timed = |value| chosen.plain_ms.map(|_| value);
+        Self {
+            drafter: chosen.drafter,
+            k: chosen.length,
+            expected: timed(chosen.expected),
+            reason: &chosen.reason,
+            balance: timed(chosen.balance),
+        }
     }
 }
 
@@ -149,6 +173,7 @@ impl<'a> Line<'a> {
                     other_ms: ms(round.other_time),
                     context_used: round.context_used,
                     note: round.note.as_deref(),
+                    auto: round.explanation.as_deref().map(Into::into),
                 };
                 delta.into_iter().chain([pass]).collect()
             }

@@ -29,6 +29,7 @@ pub fn line(totals: &Totals) -> Option<String> {
             totals
                 .speed_up()
                 .map(|factor| format!("{factor:.2}x plain")),
+            totals.drafters().map(|shares| format!("auto: {shares}")),
         ];
         let parts = std::iter::once(tokens).chain(measured.into_iter().flatten());
         parts.collect::<Vec<_>>().join(" · ")
@@ -57,6 +58,7 @@ mod tests {
             pieces: Vec::new(),
             context_used: 0,
             note: None,
+            explanation: None,
         };
         let mut totals = Totals::default();
         assert_eq!(line(&totals), None);

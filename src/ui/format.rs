@@ -59,6 +59,7 @@ pub fn strategy_glyph(name: &str) -> &'static str {
         "plain" => "○",
         "draft" | "draft-transformers" => "◆",
         "lookup" | "lookup-transformers" => "≡",
+        "recycling" => "↻",
         "auto" => "◈",
         _ => "•",
     }
@@ -79,6 +80,16 @@ pub fn sparkline(emitted: impl ExactSizeIterator<Item = usize>, width: usize) ->
     latest
         .iter()
         .map(|n| SPARKS[n.saturating_sub(1) * (SPARKS.len() - 1) / (top - 1)])
+        .collect()
+}
+
+/// Values between `low` and `top` as bars; `·` where there is none.
+pub fn levels(values: impl IntoIterator<Item = Option<f64>>, low: f64, top: f64) -> String {
+    let last = SPARKS.len() - 1;
+    let level = |value: f64| ((value - low) / (top - low) * last as f64).round() as usize;
+    let values = values.into_iter();
+    values
+        .map(|value| value.map_or('·', |value| SPARKS[level(value).min(last)]))
         .collect()
 }
 
@@ -127,6 +138,9 @@ mod tests {
         assert_eq!(sparkline([1, 2, 4, 5, 0].into_iter(), 9), "▁▂▆█▁");
         assert_eq!(sparkline([9, 1, 1].into_iter(), 2), "▁▁");
         assert_eq!(sparkline([].into_iter(), 2), "");
+        let costs = [1.0, 1.1, 1.5, 2.0, 9.0, 0.0, f64::NAN].map(Some);
+        assert_eq!(levels(costs, 1.0, 2.0), "▁▂▅██▁▁");
+        assert_eq!(levels([Some(1.0), None], 1.0, 2.0), "▁·");
     }
 
     #[test]

@@ -16,6 +16,7 @@
 //! one; below 30x8 there are only the last lines and the input. Where things stand is told by
 //! [`crate::app::geometry`]. Every state has a glyph and a word, never a colour alone.
 
+mod auto;
 mod color;
 mod format;
 mod help;

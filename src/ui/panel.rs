@@ -1,7 +1,7 @@
 //! The side panel: what drafts, whether it pays, and where the time goes.
 //!
 //! Numbers stand in columns of fixed width and do not jump. Where the screen is low, space goes
-//! first, then what stands last.
+//! first, from the end on, then what stands last.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -14,9 +14,11 @@ use crate::stats::Totals;
 use crate::ui::format::{
     self, UNKNOWN, acceptance, age, bar, number, percent, sparkline, strategy_glyph, verdict,
 };
-use crate::ui::put;
 use crate::ui::theme::Theme;
+use crate::ui::{auto, put};
 
+/// Panels as high as this have two rows for why `auto` chose as it did.
+const LONG_REASON_FROM: usize = 20;
 /// Columns of the numbers' names.
 const LABEL: usize = 10;
 /// Columns of ` 12.1 ms`.
@@ -44,33 +46,39 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         ..area
     };
     let width = usize::from(inner.width);
+    let height = usize::from(inner.height);
     let groups = [
-        strategy(app, theme, width),
+        strategy(app, theme, width, height),
         worth(app, theme),
+        choice(app, theme),
         this_answer(app, theme),
         latest_passes(app.shown(), theme, width),
         context(app, theme, width),
         sampling(app, theme),
         note(app.shown(), theme, width),
+        costs(app, theme),
     ];
     let groups: Vec<Vec<Line>> = groups
         .into_iter()
         .filter(|group| !group.is_empty())
         .collect();
     let lines: usize = groups.iter().map(Vec::len).sum();
-    let spaced = lines + groups.len() <= usize::from(inner.height);
+    let mut spaces = height.saturating_sub(lines);
     let mut row = 0;
-    for group in groups {
+    for (i, group) in groups.into_iter().enumerate() {
+        // The second row of a reason is mostly empty, and space enough.
+        let space = spaces > 0 && (i > 0 || !auto::is_active(app));
         for line in group {
             put(buffer, inner, row, line);
             row += 1;
         }
-        row += u16::from(spaced);
+        row += u16::from(space);
+        spaces -= usize::from(space);
     }
 }
 
-/// What drafts, what was asked to, and whether it pays.
-fn strategy(app: &App, theme: &Theme, width: usize) -> Vec<Line<'static>> {
+/// What drafts, what was asked to, and what it is or, by `auto`, why.
+fn strategy(app: &App, theme: &Theme, width: usize, height: usize) -> Vec<Line<'static>> {
     let mut name = Line::from_iter(strategy_spans(app, theme));
     let hint = "Shift-Tab";
     if name.width() + hint.len() < width {
@@ -86,7 +94,39 @@ fn strategy(app: &App, theme: &Theme, width: usize) -> Vec<Line<'static>> {
                 .find(|info| Some(info.name) == app.strategy())
         })
         .map_or("", |info| info.summary);
-    vec![name, Line::styled(format!("  {summary}"), theme.dim)]
+    let mut lines = vec![name];
+    if auto::is_active(app) {
+        let rows = 1 + usize::from(height >= LONG_REASON_FROM);
+        let (text, style) = match auto::reason(app.shown()) {
+            Some(reason) => (reason, theme.text),
+            None => (summary, theme.dim),
+        };
+        let rows = auto::in_rows(text, rows, width - 2);
+        lines.extend(rows.iter().map(|row| indented(row, style)));
+    } else {
+        lines.push(indented(summary, theme.dim));
+    }
+    lines
+}
+
+fn indented(text: &str, style: Style) -> Line<'static> {
+    Line::styled(format!("  {text}"), style)
+}
+
+/// What `auto` has to choose from, and what it may lose.
+fn choice(app: &App, theme: &Theme) -> Vec<Line<'static>> {
+    if !auto::is_active(app) {
+        return Vec::new();
+    }
+    let mut lines = auto::drafters_table(app, theme);
+    lines.push(row("to spare", auto::ledger(app.shown()), theme));
+    lines
+}
+
+/// What passes cost, where that is what drafting is chosen by.
+fn costs(app: &App, theme: &Theme) -> Vec<Line<'static>> {
+    let curve = auto::is_active(app).then(|| auto::curve(app.shown(), theme));
+    curve.into_iter().collect()
 }
 
 /// `◆ draft`, or `○ plain → ◆ draft…` until a pass confirms it.
@@ -333,7 +373,7 @@ fn note(shown: &Shown, theme: &Theme, width: usize) -> Vec<Line<'static>> {
     shown.extend(
         lines
             .into_iter()
-            .map(|line| Line::styled(format!("  {}", note[line.range].trim_end()), theme.dim)),
+            .map(|line| indented(note[line.range].trim_end(), theme.dim)),
     );
     shown
 }

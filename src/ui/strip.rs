@@ -1,4 +1,6 @@
 //! The panel where there is no room beside the conversation: three lines, or one.
+//!
+//! With `auto`, the third tells what was chosen and why, instead of where the time goes.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,10 +10,14 @@ use crate::app::App;
 use crate::ui::format::{UNKNOWN, age, number, percent, sparkline, verdict};
 use crate::ui::panel::{plain_rate, positions, strategy_spans, why_unknown};
 use crate::ui::theme::Theme;
-use crate::ui::{fit, put};
+use crate::ui::{auto, fit, put};
 
 /// Positions of the draft whose acceptance is shown.
 const POSITIONS: usize = 4;
+/// Columns between two parts of a line.
+const GAP: usize = 3;
+/// With fewer columns for it, a reason is not cut for the sake of the shares.
+const LEAST_REASON: usize = 30;
 /// Columns of the second line without its sparkline.
 const BESIDE_SPARKS: u16 = 51;
 
@@ -31,6 +37,7 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
                 .saturating_sub(BESIDE_SPARKS)
                 .clamp(4, 24)
                 .into(),
+            inner.width,
         )
     } else {
         vec![one(app, theme)]
@@ -78,7 +85,7 @@ fn one(app: &App, theme: &Theme) -> Parts {
     ]
 }
 
-fn three(app: &App, theme: &Theme, sparks: usize) -> Vec<Parts> {
+fn three(app: &App, theme: &Theme, sparks: usize, width: u16) -> Vec<Parts> {
     let shown = app.shown();
     let stats = &shown.stats;
     let rolling = stats.rolling();
@@ -118,6 +125,9 @@ fn three(app: &App, theme: &Theme, sparks: usize) -> Vec<Parts> {
         ],
         named("accepted", positions(&rolling, POSITIONS)),
     ];
+    if auto::is_active(app) && shown.note.is_none() {
+        return vec![first, second, choice(app, theme, width.into())];
+    }
     let time = |name, ms, share| named(name, format!("{} ms {}", number(ms, 6, 1), percent(share)));
     let mut third = vec![
         time(
@@ -135,4 +145,21 @@ fn three(app: &App, theme: &Theme, sparks: usize) -> Vec<Parts> {
         third.push(vec![Span::styled(format!("! {note}"), theme.warn)]);
     }
     vec![first, second, third]
+}
+
+/// Why `auto` chose as it did, and beside it, always in the same columns, who drafted how often.
+fn choice(app: &App, theme: &Theme, width: usize) -> Parts {
+    let beside = auto::SHARES + GAP;
+    let (room, shares) = if width >= LEAST_REASON + beside {
+        (width - beside, auto::shares(app, theme))
+    } else {
+        (width, Vec::new())
+    };
+    let (text, style) = match auto::reason(app.shown()) {
+        Some(reason) => (reason, theme.text),
+        None => ("nothing chosen yet", theme.dim),
+    };
+    let reason = auto::in_rows(text, 1, room).concat();
+    let reason = Span::styled(format!("{reason:room$}"), style);
+    vec![vec![reason], shares]
 }

@@ -144,7 +144,7 @@ impl Theme {
     pub fn strategy(&self, name: &str) -> Style {
         match name {
             "draft" | "draft-transformers" => self.draft,
-            "lookup" | "lookup-transformers" => self.lookup,
+            "lookup" | "lookup-transformers" | "recycling" => self.lookup,
             "auto" => self.auto,
             _ => self.plain,
         }

@@ -182,5 +182,8 @@ fn ended(summary: &Summary, theme: &Theme) -> Vec<Vec<Span<'static>>> {
     if !names.is_empty() {
         parts.push(part(names.join(" → "), theme.dim));
     }
+    if let Some(drafters) = &summary.drafters {
+        parts.push(part(drafters.clone(), theme.dim));
+    }
     parts
 }

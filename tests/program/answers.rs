@@ -137,6 +137,7 @@ fn json_lines_add_up() {
             "plain",
             "draft",
             "lookup",
+            "auto",
             "draft-transformers",
             "lookup-transformers"
         ])
@@ -239,4 +240,23 @@ fn a_pipe_holds_several_turns_in_line_mode() {
         "{err}"
     );
     check(&mut chat(&["--no-tui"]), "", 0);
+}
+
+#[test]
+fn json_passes_say_what_auto_chose() {
+    let passes = |strategy| {
+        let (out, _) = check(&mut chat(&["--json", "--strategy", strategy, "hi"]), "", 0);
+        let lines = json_lines(&out).into_iter();
+        lines.filter(|line| line["type"] == "pass")
+    };
+    assert!(passes("draft").all(|pass| pass["auto"].is_null()));
+    for pass in passes("auto") {
+        let auto = pass["auto"].as_object().unwrap();
+        let mut keys: Vec<_> = auto.keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, ["balance", "drafter", "expected", "k", "reason"]);
+        assert_eq!(auto["k"], pass["drafted"]);
+        assert_eq!(auto["drafter"] == "plain", pass["drafted"] == 0);
+        assert!(auto["reason"].is_string() && auto["balance"].is_number());
+    }
 }

@@ -99,6 +99,7 @@ fn round() -> impl Strategy<Value = Event> {
                     .collect(),
                 context_used: time as usize,
                 note,
+                explanation: None,
             })
         },
     )
@@ -191,6 +192,7 @@ fn a_long_chat_is_quick() {
             }],
             context_used: 10,
             note: None,
+            explanation: None,
         }));
         user.finish(FinishReason::EndOfTurn);
     }

@@ -2,6 +2,7 @@
 //!
 //! The pictures are in `snapshots/`; `cargo insta review` shows what a change does to them.
 
+mod auto;
 mod keys;
 mod limits;
 mod pictures;

@@ -1,5 +1,6 @@
 //! A user at a screen: types keys, hears what the engine says, sees a picture.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -10,8 +11,8 @@ use ratatui::layout::Position;
 use speck::app::{App, AppSettings, Effect, Msg};
 use speck::cancel::Cancel;
 use speck::engine::protocol::{
-    Baseline, Command, Event, Failure, Fetch, FinishReason, Finished, Loading, Piece, Ready, Round,
-    StrategyInfo,
+    Baseline, Command, Event, Explanation, Failure, Fetch, FinishReason, Finished, Loading, Piece,
+    Ready, Round, StrategyInfo,
 };
 use speck::ui::{ColorDepth, Theme, draw};
 
@@ -25,6 +26,8 @@ pub struct User {
     pub effects: Vec<String>,
     /// Why the rounds to come fall back to plain decoding.
     pub note: Option<String>,
+    /// What the rounds to come were chosen by.
+    pub explanation: Option<Arc<Explanation>>,
     /// The requests to stop that came with messages.
     pub cancels: Vec<Cancel>,
 }
@@ -46,6 +49,7 @@ impl User {
             size,
             effects: Vec::new(),
             note: None,
+            explanation: None,
             cancels: Vec::new(),
         }
     }
@@ -129,7 +133,11 @@ impl User {
                 })
                 .collect();
             used += pieces.len();
-            let n_drafted = if strategy == "plain" { 0 } else { 4 };
+            let n_drafted = match &self.explanation {
+                Some(chosen) => chosen.length,
+                None if strategy == "plain" => 0,
+                None => 4,
+            };
             self.wait(42);
             self.hear(Event::Round(Round {
                 strategy,
@@ -143,6 +151,7 @@ impl User {
                 pieces,
                 context_used: used,
                 note: self.note.clone(),
+                explanation: self.explanation.clone(),
             }));
         }
     }

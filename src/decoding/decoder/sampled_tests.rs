@@ -34,6 +34,7 @@ fn decoder(sampling: Sampling, draft_length: usize) -> Decoder {
         draft_length,
         lookup_rule: LookupRule::Longest,
         ends: vec![END],
+        calibration: None,
     });
     assert!(missing.is_empty());
     Decoder::new(model(row), strategies, vec![END]).with_sampling(sampling)

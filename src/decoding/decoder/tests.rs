@@ -58,6 +58,7 @@ fn decoder(seed: u64, draft_length: usize, lookup_rule: LookupRule, capacity: us
         draft_length,
         lookup_rule,
         ends: vec![END],
+        calibration: None,
     });
     assert!(missing.is_empty());
     Decoder::new(target(seed, capacity), strategies, vec![END])
