@@ -4,6 +4,7 @@
 //! acceptance, swaps, another strategy's drafts and new turns are all the same case.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 
@@ -100,6 +101,30 @@ impl Drafter {
         }
     }
 
+    /// Forgets all that the model has read.
+    pub fn forget(&self) {
+        let cached = &mut *self.lock();
+        cached.model.truncate(0);
+        cached.tokens.clear();
+    }
+
+    /// Wall time of a pass over `rows` rows, at least 1, and the choice of a token after the last. Leaves
+    /// the cache as it was; `None` when it has no room.
+    pub fn time_pass(&self, rows: usize, cancel: &Cancel) -> Result<Option<Duration>, PassError> {
+        let cached = &mut *self.lock();
+        let fed = cached.model.len();
+        if fed + rows > cached.model.capacity() {
+            return Ok(None);
+        }
+        let last = cached.tokens.last().copied().unwrap_or(0);
+        let started = Instant::now();
+        let logits = cached.model.forward(&vec![last; rows], cancel);
+        cached.model.truncate(fed);
+        let logits = logits?;
+        std::hint::black_box(cached.sampler.pick(logits.row(rows - 1), &cached.tokens));
+        Ok(Some(started.elapsed()))
+    }
+
     /// A panic in a pass leaves at most a cache that is shorter or longer than is known of it, which the
     /// next draft cuts.
     fn lock(&self) -> MutexGuard<'_, Cached> {
@@ -174,5 +199,25 @@ mod tests {
         check(&[&text[..41], &[90]].concat(), 16, 1, 1);
         check(&text[..60], 1, 19, 1);
         check(&text[20..60], 99, 40, 16);
+    }
+
+    #[test]
+    fn timing_leaves_the_cache_as_it_was_and_forgetting_empties_it() {
+        let model = ScriptedModel::new("counting", 200, 30, |_| Step::Write(1));
+        let model = Drafter::new(Box::new(model), Sampling::default());
+        let time = |rows| model.time_pass(rows, &Cancel::new()).unwrap();
+        assert!(time(30).is_some());
+        assert!(time(31).is_none());
+        let text: Vec<Token> = (0..21).collect();
+        model
+            .draft(&text, 1, &Cancel::new(), &mut |_, _| true)
+            .unwrap();
+        assert!(time(9).is_some());
+        assert!(time(10).is_none());
+        assert_eq!(model.lag(&text), 1);
+        assert!(model.lag(&[&text[..], &[4, 5]].concat()) == 2);
+        model.forget();
+        assert_eq!(model.lag(&text), 21);
+        assert!(time(30).is_some());
     }
 }

@@ -27,6 +27,9 @@ pub(super) trait Guesser: Send {
     /// Tokens at the end of `committed` that it has not read: at least the last.
     fn lag(&self, committed: &[Token]) -> usize;
 
+    /// Forgets all that it has read.
+    fn forget(&mut self);
+
     /// Guesses at most `length` tokens after `committed`, one pass each. After each pass `goes_on` is told
     /// its guesses, one for each row, and says whether to go on. The rows of the first pass are the last
     /// tokens of `committed`, of each later one the token guessed before.
@@ -46,6 +49,10 @@ impl Guesser for Drafter {
 
     fn lag(&self, committed: &[Token]) -> usize {
         Drafter::lag(self, committed)
+    }
+
+    fn forget(&mut self) {
+        Drafter::forget(self);
     }
 
     fn guess(
