@@ -69,8 +69,8 @@ impl Calibrator {
         let timed = catch_unwind(AssertUnwindSafe(|| self.timed(pass, decoder, cancel)));
         match timed {
             Ok(Ok(Some(time))) => {
-                let times = self.ms.entry(pass).or_default();
-                times.push(time.as_secs_f64() * 1e3);
+                let ms = time.as_secs_f64() * 1e3;
+                self.ms.entry(pass).or_default().push(ms);
                 self.done += 1;
             }
             Ok(Err(PassError::Cancelled(_))) => return None,
@@ -115,13 +115,13 @@ mod tests {
 
     const TEXT: [Token; 3] = [1, 2, 3];
 
-    fn model(capacity: usize, step: Step) -> Box<ScriptedModel> {
-        Box::new(ScriptedModel::new("scripted", 8, capacity, move |_| step))
+    fn model(capacity: usize, step: Step) -> ScriptedModel {
+        ScriptedModel::new("scripted", 8, capacity, move |_| step)
     }
 
     fn decoder(capacity: usize, committed: bool) -> Decoder {
         let target = model(capacity, Step::Write(1));
-        let mut decoder = Decoder::new(target, vec![Box::new(Plain)], vec![]);
+        let mut decoder = Decoder::new(Box::new(target), vec![Box::new(Plain)], vec![]);
         if committed {
             decoder
                 .begin(&TEXT, &Cancel::new(), &mut |_, _| {})
@@ -130,14 +130,14 @@ mod tests {
         decoder
     }
 
-    fn draft(capacity: usize, step: Step) -> Option<Drafter> {
-        let draft = Drafter::new(model(capacity, step), Sampling::default());
+    fn draft(capacity: usize, step: Step) -> Drafter {
+        let draft = Drafter::new(Box::new(model(capacity, step)), Sampling::default());
         if let Step::Write(_) = step {
             draft
                 .draft(&TEXT, 1, &Cancel::new(), &mut |_, _| true)
                 .unwrap();
         }
-        Some(draft)
+        draft
     }
 
     /// Times passes until none is due: how many, and the calibration.
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn all_passes_are_timed_at_any_context_and_caches_are_kept() {
         for committed in [false, true] {
-            for draft in [None, draft(30, Step::Write(1))] {
+            for draft in [None, Some(draft(30, Step::Write(1)))] {
                 let mut decoder = decoder(30, committed);
                 let mut calibrator = Calibrator::new(draft.clone(), true);
                 let (calls, found) = run(&mut calibrator, &mut decoder);
@@ -184,13 +184,13 @@ mod tests {
             let (calls, found) = run(&mut calibrator, &mut decoder(capacity, true));
             assert_eq!((calls, found), (expect, None));
         };
-        let good = || draft(30, Step::Write(1));
+        let good = || Some(draft(30, Step::Write(1)));
         // Two tokens are in the cache: there is no room for 16 more, or for 4.
         check(17, good(), 8);
         check(5, None, 4);
-        check(30, draft(9, Step::Write(1)), 8 + 4);
-        check(30, draft(30, Step::Fail), 8 + 1);
-        check(30, draft(30, Step::Panic), 8 + 1);
+        check(30, Some(draft(9, Step::Write(1))), 8 + 4);
+        check(30, Some(draft(30, Step::Fail)), 8 + 1);
+        check(30, Some(draft(30, Step::Panic)), 8 + 1);
     }
 
     #[test]

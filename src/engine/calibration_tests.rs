@@ -23,7 +23,11 @@ fn engine(cache: &Path, rows: Sender<Vec<Token>>, loaded: mpsc::Receiver<()>) ->
         let end = fake.tokenizer.end_of_turn()[0];
         let script = move |tokens: &[Token]| {
             rows.send(tokens.to_vec()).ok();
-            Step::Write(if tokens.len() % 3 == 0 { end } else { 40 })
+            Step::Write(if tokens.len().is_multiple_of(3) {
+                end
+            } else {
+                40
+            })
         };
         let n_logits = fake.pair.target.n_logits();
         fake.pair.target = Box::new(ScriptedModel::new("target", n_logits, CONTEXT, script));

@@ -60,21 +60,22 @@ impl Drafter {
         goes_on: &mut dyn FnMut(Token, &[f32]) -> bool,
     ) -> Result<Vec<Token>, PassError> {
         let mut n_drafted = 0;
-        self.draft_watched(committed, length, 1, cancel, &mut |next, logits| {
+        self.draft_watched(committed, length, 1, cancel, &mut |picks, logits| {
             n_drafted += 1;
-            n_drafted == length || goes_on(next, logits.row(logits.rows() - 1))
+            n_drafted == length || goes_on(picks[picks.len() - 1], logits.row(logits.rows() - 1))
         })
     }
 
-    /// The same, where `goes_on` is told all rows of each pass, also after the last token. Those of the
-    /// first are for the last tokens of `committed`: at least `rows`, if as many had not been read.
+    /// The same, where `goes_on` is told all rows of each pass, also after the last token, and the tokens
+    /// chosen from the last of them: `rows` at most, the next of the draft at the end. The rows of the first
+    /// pass are for the last tokens of `committed`: at least `rows`, if as many had not been read.
     pub fn draft_watched(
         &self,
         committed: &[Token],
         length: usize,
         rows: usize,
         cancel: &Cancel,
-        goes_on: &mut dyn FnMut(Token, &Logits) -> bool,
+        goes_on: &mut dyn FnMut(&[Token], &Logits) -> bool,
     ) -> Result<Vec<Token>, PassError> {
         if length == 0 {
             return Ok(Vec::new());
@@ -89,11 +90,12 @@ impl Drafter {
         loop {
             let logits = cached.model.forward(&fed, cancel)?;
             cached.tokens.extend_from_slice(&fed);
-            let row = logits.row(logits.rows() - 1);
-            let next = (cached.sampler.pick(row, &cached.tokens))
+            let picks = cached
+                .picks(&logits, rows)
                 .ok_or_else(|| anyhow!("the draft model's logits are not numbers"))?;
+            let next = picks[picks.len() - 1];
             drafted.push(next);
-            let more = goes_on(next, &logits);
+            let more = goes_on(&picks, &logits);
             if drafted.len() == length || !more {
                 return Ok(drafted);
             }
@@ -133,6 +135,19 @@ impl Drafter {
 }
 
 impl Cached {
+    /// The tokens chosen from the last rows of a pass, whose tokens are in the cache: `rows` if there are as
+    /// many, at least one. `None` where a row holds no number.
+    fn picks(&mut self, logits: &Logits, rows: usize) -> Option<Vec<Token>> {
+        let n = logits.rows();
+        let before = self.tokens.len() - n;
+        (n - rows.clamp(1, n)..n)
+            .map(|row| {
+                let prefix = &self.tokens[..=before + row];
+                self.sampler.pick(logits.row(row), prefix)
+            })
+            .collect()
+    }
+
     /// Tokens at the start of `committed` without its last that are in the cache.
     fn reusable(&self, committed: &[Token]) -> usize {
         let known = &self.tokens[..self.tokens.len().min(self.model.len())];
