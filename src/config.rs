@@ -141,7 +141,7 @@ impl Default for Model {
 impl Default for Decoding {
     fn default() -> Self {
         Self {
-            strategy: "lookup".into(),
+            strategy: "auto".into(),
             draft_length: 3,
             max_tokens: 1024,
             lookup_compat: LookupCompat::None,

@@ -28,6 +28,8 @@ const BUDGET: Duration = Duration::from_secs(20);
 pub const CONTEXT: usize = 1024;
 /// Sizes of the passes of a target that are timed.
 pub const ROWS: [usize; 17] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 32];
+/// Sizes of the passes of a draft that are timed: 1 drafts a token, the others read what it missed.
+pub const DRAFT_ROWS: [usize; 5] = [1, 2, 4, 8, 16];
 /// Draft lengths whose worth is told; each needs the cost of one row more.
 pub const DRAFT_LENGTHS: [usize; 6] = [1, 2, 3, 4, 6, 8];
 
@@ -67,13 +69,15 @@ pub struct TargetCosts {
     pub prefill_tok_s: f64,
 }
 
-/// What a draft's steps cost.
+/// What a draft's passes cost.
 #[derive(Clone, Debug, Serialize)]
 pub struct DraftCosts {
     /// The model's name.
     pub name: String,
     /// Milliseconds of a step, which drafts one token.
     pub step_ms: f64,
+    /// Milliseconds of a pass, by the tokens that it reads.
+    pub pass_ms: BTreeMap<usize, f64>,
 }
 
 fn draft_or_null<S: Serializer>(
@@ -94,6 +98,7 @@ impl Costs {
             target,
             draft,
             device,
+            identity: _,
             notes: _,
         } = pair;
         progress("measuring: reading a prompt", 0, 1);
@@ -108,10 +113,14 @@ impl Costs {
         let verify_ms = time(target.as_mut(), &ROWS, "measuring the target")?;
         let draft = match draft {
             Err(why) => Err(why.clone()),
-            Ok(model) => Ok(DraftCosts {
-                name: model.name().to_owned(),
-                step_ms: time(model.as_mut(), &[1], "measuring the draft")?[&1],
-            }),
+            Ok(model) => {
+                let pass_ms = time(model.as_mut(), &DRAFT_ROWS, "measuring the draft")?;
+                Ok(DraftCosts {
+                    name: model.name().to_owned(),
+                    step_ms: pass_ms[&1],
+                    pass_ms,
+                })
+            }
         };
         let memory = resident_memory();
         let bandwidth_gb_s = match (device.name, device.n_threads) {

@@ -72,6 +72,7 @@ fn pair_memory_is_the_weights_once_the_cache_and_little_else() {
         lookup_rule: LookupRule::Longest,
         max_tokens: CONTEXT,
         system: None,
+        cache: None,
         stop: Vec::new(),
         sampling: Sampling::default(),
     };

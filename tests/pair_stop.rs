@@ -35,6 +35,7 @@ fn engine() -> Handle {
         sampling: Sampling::default(),
         stop: Vec::new(),
         system: None,
+        cache: None,
     };
     start(load, settings)
 }

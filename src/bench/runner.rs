@@ -2,7 +2,8 @@
 //!
 //! The order turns by one strategy a run, so that what drifts (heat, other programs) hits all alike, and
 //! each speed is compared with plain decoding's of the same run. The prompt is read before the clock
-//! starts; like the chat, the clock leaves out an answer's first round ([`crate::stats`]).
+//! starts; like the chat, the clock leaves out an answer's first round ([`crate::stats`]). **No answer is
+//! helped by one before it**: strategies forget what they learnt, and draft models what they read.
 
 use crate::cancel::Cancel;
 use crate::decoding::{self, Decoder};
@@ -109,6 +110,7 @@ fn answer(
     cancel: &Cancel,
 ) -> Result<Sample, PassError> {
     decoder.select(strategy);
+    decoder.forget();
     decoder.begin(prompt, cancel, &mut |_, _| {})?;
     let mut stats = Stats::default();
     let mut text = Vec::new();

@@ -78,6 +78,65 @@ impl Strategy for Spoiler {
     }
 }
 
+/// Drafts nothing, and fails unless it was told to forget before each answer.
+struct Forgetful(bool);
+
+impl Strategy for Forgetful {
+    fn name(&self) -> &'static str {
+        "forgetful"
+    }
+
+    fn begin(&mut self, _: &[Token]) {}
+
+    fn forget(&mut self) {
+        self.0 = true;
+    }
+
+    fn draft(
+        &mut self,
+        committed: &[Token],
+        _: usize,
+        _: &Cancel,
+    ) -> Result<Vec<Token>, PassError> {
+        let first = committed.len() == PROMPT.len();
+        if first && !std::mem::take(&mut self.0) {
+            return Err(anyhow::anyhow!("it remembers").into());
+        }
+        Ok(Vec::new())
+    }
+}
+
+const PROMPT: [Token; 3] = [1, 2, 3];
+
+#[test]
+fn no_answer_is_helped_by_one_before_it() {
+    let target = ScriptedModel::new("fake", VOCAB, 100, |_| Step::Write(1));
+    let strategies: Vec<Box<dyn Strategy>> = vec![Box::new(Forgetful(false)), Box::new(Plain)];
+    let mut decoder = Decoder::new(Box::new(target), strategies, vec![]);
+    let plan = Plan {
+        prompts: vec![PROMPT.to_vec()],
+        n_strategies: 2,
+        runs: 3,
+        tokens: 4,
+    };
+    let mut samples = Samples::new();
+    run(
+        &mut decoder,
+        &plan,
+        &mut samples,
+        &Cancel::new(),
+        &mut |_| {},
+    )
+    .unwrap();
+    assert_eq!(samples[0][0].len(), 3);
+    let errors = samples[0][0].iter().map(|sample| &sample.draft_error);
+    assert!(
+        errors.clone().all(Option::is_none),
+        "{:?}",
+        errors.collect::<Vec<_>>()
+    );
+}
+
 /// Plain decoding twice and, third, the spoiler, on a target that counts; after `passes` of them the
 /// target asks to stop.
 fn decoder(cancel: &Cancel, passes: usize) -> Decoder {

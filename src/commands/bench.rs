@@ -22,7 +22,7 @@ use crate::model::device::Device;
 use crate::model::load::{self, LoadSettings, Loaded, load};
 use crate::model::{PassError, Token};
 use crate::sampling::Sampling;
-use crate::strategy::{self, Drafter, LookupRule, Parts, Strategy};
+use crate::strategy::{self, Calibration, Drafter, LookupRule, Parts, Strategy};
 use crate::terminal::progress::Progress;
 use crate::terminal::{Exit, cancel_on_interrupt, stdout};
 
@@ -124,7 +124,7 @@ fn measure(
     let draft = pair
         .draft
         .map(|model| Drafter::new(model, Sampling::default()));
-    let (contenders, strategies) = build(contenders, &draft, &ends);
+    let (contenders, strategies) = build(contenders, &draft, &ends, &Calibration::from(&cost));
     let plan = Plan {
         prompts: plan_prompts,
         n_strategies: strategies.len(),
@@ -235,6 +235,7 @@ fn build(
     contenders: &[Contender],
     draft: &Result<Drafter, String>,
     ends: &[Token],
+    calibration: &Calibration,
 ) -> (Vec<Contender>, Vec<Box<dyn Strategy>>) {
     let mut built = (Vec::new(), Vec::new());
     for contender in contenders {
@@ -244,7 +245,7 @@ fn build(
             draft_length: contender.draft_length.unwrap_or(0),
             lookup_rule: LookupRule::Longest,
             ends: ends.to_vec(),
-            calibration: None,
+            calibration: Some(calibration.clone()),
         };
         match entry.build(&parts) {
             Ok(strategy) => {

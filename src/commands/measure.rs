@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
+use serde::Serialize;
 
 use super::settings;
 use crate::cancel::Cancel;
@@ -11,8 +12,31 @@ use crate::cli::MeasureArgs;
 use crate::measure::{self, Costs, DraftCosts, TargetCosts};
 use crate::model::load::{self, LoadSettings, Pair, load, load_shape};
 use crate::model::shape;
+use crate::strategy::{Calibration, Choices, Forecast, choices};
 use crate::terminal::progress::Progress;
 use crate::terminal::{Exit, cancel_on_interrupt, stdout};
+
+/// Chances of a token to be accepted for which it is told what `auto` would choose.
+const ACCEPTANCES: [f64; 6] = [0.2, 0.4, 0.6, 0.8, 0.9, 0.95];
+
+/// What was measured, and what `auto` would do by it. As JSON it is what `--json` prints.
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    costs: Costs,
+    auto: Vec<Choices>,
+}
+
+impl Report {
+    fn new(costs: Costs) -> Self {
+        let calibration = Calibration::from(&costs);
+        let auto = ACCEPTANCES.map(|acceptance| choices(&calibration, acceptance));
+        Self {
+            costs,
+            auto: auto.into(),
+        }
+    }
+}
 
 /// Runs the command.
 pub fn run(args: &MeasureArgs) -> Result<Exit> {
@@ -20,11 +44,11 @@ pub fn run(args: &MeasureArgs) -> Result<Exit> {
     let mut shown = Progress::default();
     let costs = measure(args, &cancel, &mut shown);
     shown.clear();
-    let costs = costs?;
+    let report = Report::new(costs?);
     let out = if args.json {
-        serde_json::to_string(&costs)? + "\n"
+        serde_json::to_string(&report)? + "\n"
     } else {
-        text(&costs)
+        text(&report)
     };
     stdout::write(&out)?;
     Ok(Exit::Done)
@@ -62,9 +86,10 @@ fn load_pair(args: &MeasureArgs, cancel: &Cancel, shown: &mut Progress) -> Resul
 }
 
 /// The report for people.
-fn text(costs: &Costs) -> String {
+fn text(report: &Report) -> String {
     let mut out = String::new();
-    let _ = write(costs, &mut out);
+    let _ = write(&report.costs, &mut out);
+    let _ = write_choices(&report.auto, &mut out);
     out
 }
 
@@ -94,7 +119,7 @@ fn write(costs: &Costs, out: &mut String) -> std::fmt::Result {
         match costs.bandwidth_gb_s {
             Some(limit) => writeln!(
                 out,
-                ", {:.0} % of the {limit:.1} that this machine reads",
+                ", {:.0} % of this machine's {limit:.1}",
                 100.0 * speed / limit
             )?,
             None => writeln!(out)?,
@@ -120,19 +145,19 @@ fn write(costs: &Costs, out: &mut String) -> std::fmt::Result {
 
     writeln!(
         out,
-        "\ntokens checked in a pass     ms   passes of one token   tokens/s if all are right"
+        "\ntokens checked in a pass     ms   passes of one token  tokens/s if all are right"
     )?;
     for (rows, ms) in verify_ms {
         writeln!(
             out,
-            "{rows:>24} {ms:>6.1} {:>21.2} {:>27.0}",
+            "{rows:>24} {ms:>6.1} {:>21.2} {:>26.0}",
             ms / one,
             *rows as f64 * 1000.0 / ms
         )?;
     }
 
     match &costs.draft {
-        Ok(DraftCosts { name, step_ms }) => writeln!(
+        Ok(DraftCosts { name, step_ms, .. }) => writeln!(
             out,
             "\n{} drafts a token in {step_ms:.2} ms, {:.2} passes of the target",
             clean(name),
@@ -157,6 +182,28 @@ fn write(costs: &Costs, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
+fn write_choices(auto: &[Choices], out: &mut String) -> std::fmt::Result {
+    let word = |choice: Forecast| match choice.length {
+        0 => "plain".to_owned(),
+        length => format!("{length} drafted, {:.2}x", choice.speedup),
+    };
+    writeln!(
+        out,
+        "\nwhat auto would choose by these costs, and how much faster that is\n\
+         share accepted   drafts that cost nothing        draft model"
+    )?;
+    for choices in auto {
+        writeln!(
+            out,
+            "{:>12.0} %   {:>24} {:>18}",
+            choices.acceptance * 100.0,
+            word(choices.free),
+            choices.draft.map_or_else(|| "—".to_owned(), word)
+        )?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -165,39 +212,56 @@ mod tests {
 
     #[test]
     fn a_report_says_what_was_measured() {
-        let costs = Costs {
+        let report = Report::new(Costs {
             device: "cpu",
             threads: Some(2),
             isa: Some("scalar"),
             target: TargetCosts {
                 name: "a \u{1b}[31mmodel".to_owned(),
                 bytes: 80_000_000,
-                verify_ms: BTreeMap::from([(1, 8.0), (2, 10.0)]),
+                verify_ms: BTreeMap::from([(1, 8.0), (2, 10.0), (17, 40.0)]),
                 prefill_tok_s: 500.0,
             },
             draft: Ok(DraftCosts {
                 name: "drafter".to_owned(),
                 step_ms: 2.0,
+                pass_ms: BTreeMap::from([(1, 2.0)]),
             }),
             bandwidth_gb_s: Some(20.0),
             break_even: BTreeMap::from([(1, Some(0.5)), (2, None)]),
             memory: Some(123_400_000),
-        };
-        let text = text(&costs);
+        });
+        let text = text(&report);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
         for part in [
-            "10.0 GB/s, 50 % of the 20.0 that",
+            "10.0 GB/s, 50 % of this machine's 20.0",
             "memory: 123 MB with both",
             "1.25",
             "2.00 ms, 0.25 passes",
             "50 %\n",
             "never",
+            "          20 %                      plain              plain\n",
+            "          95 %           9 drafted, 2.47x   5 drafted, 1.51x\n",
         ] {
             assert!(text.contains(part), "{part:?} in\n{text}");
         }
         assert!(!text.contains('\u{1b}'));
-        let json = serde_json::to_value(&costs).unwrap();
+        let json = serde_json::to_value(&report).unwrap();
         assert_eq!(json["target"]["verify_ms"]["2"], 10.0);
         assert_eq!(json["break_even"]["2"], serde_json::Value::Null);
         assert!(json.get("memory").is_none());
+        let last = &json["auto"][5];
+        assert_eq!(
+            (&last["acceptance"], &last["free"]["length"]),
+            (&0.95.into(), &9.into())
+        );
+        assert!(
+            last["draft"]["speedup"]
+                .as_f64()
+                .is_some_and(|times| times > 1.0)
+        );
     }
 }

@@ -10,6 +10,7 @@ use crate::config::{self, Device, LEAST_CONTEXT, Loaded, LookupCompat};
 use crate::cpu::Isa;
 use crate::engine;
 use crate::model::device::DeviceChoice;
+use crate::model::fetch::Environment;
 use crate::model::load::{DraftChoice, LoadSettings};
 use crate::model::registry::Reference;
 use crate::sampling::Sampling;
@@ -115,6 +116,9 @@ impl Settings {
                 sampling: chosen_by(sampling),
                 stop: sampling.stop.clone(),
                 system: (!chat.system.is_empty()).then(|| chat.system.clone()),
+                cache: Environment::from_process()
+                    .ok()
+                    .map(|here| here.speck_cache),
             },
             theme,
             panel: screen.panel,

@@ -139,6 +139,11 @@ impl Decoder {
         self.strategies[self.active].explanation()
     }
 
+    /// Makes the active strategy forget what it has learnt and read.
+    pub fn forget(&mut self) {
+        self.strategies[self.active].forget();
+    }
+
     /// Tells the strategies what passes cost on this machine.
     pub fn calibrate(&mut self, calibration: &Calibration) {
         for strategy in &mut self.strategies {
@@ -269,18 +274,26 @@ impl Decoder {
         self.sampler.begin(0);
     }
 
-    /// Wall time of one plain pass over the last committed token: what a token costs without drafting
-    /// at this context. Leaves everything as it was; `None` when the context is full.
-    pub fn time_plain(&mut self, cancel: &Cancel) -> Result<Option<Duration>, PassError> {
+    /// Wall time of a pass over `rows` rows, at least 1, and the choice of a token in each: what a round
+    /// costs at this context without drafting. Leaves everything as it was; `None` when the context has no
+    /// room.
+    pub fn time_pass(
+        &mut self,
+        rows: usize,
+        cancel: &Cancel,
+    ) -> Result<Option<Duration>, PassError> {
         let last = self.committed.last().copied().unwrap_or(0);
         let fed = self.target.len();
-        if fed >= self.target.capacity() {
+        if fed + rows > self.target.capacity() {
             return Ok(None);
         }
         let started = Instant::now();
-        let logits = self.target.forward(&[last], cancel);
+        let logits = self.target.forward(&vec![last; rows], cancel);
         self.target.truncate(fed);
-        std::hint::black_box(self.sampler.pick(logits?.row(0), &self.committed));
+        let logits = logits?;
+        for row in 0..rows {
+            std::hint::black_box(self.sampler.pick(logits.row(row), &self.committed));
+        }
         Ok(Some(started.elapsed()))
     }
 }

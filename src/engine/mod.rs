@@ -5,15 +5,19 @@
 
 mod answer_text;
 mod baseline;
+mod calibration;
+mod calibration_cache;
 pub mod protocol;
 mod stop_strings;
 mod worker;
 
 #[cfg(test)]
+mod calibration_tests;
+#[cfg(test)]
 mod tests;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
+use std::path::PathBuf;
 
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -21,7 +25,7 @@ use crate::cancel::{Cancel, Cancelled};
 use crate::model::load::{self, LoadSettings, Loaded, Progress};
 use crate::sampling::Sampling;
 use crate::strategy::LookupRule;
-use protocol::{Command, Event, Failure, Handle, THREAD_NAME};
+use protocol::{Event, Failure, Handle, Inbox, THREAD_NAME};
 
 /// How to answer.
 #[derive(Clone, Debug)]
@@ -40,6 +44,8 @@ pub struct Settings {
     pub stop: Vec<String>,
     /// The system prompt, if not the template's own.
     pub system: Option<String>,
+    /// speck's cache, where what passes cost is kept from one start to the next; `None`: nowhere.
+    pub cache: Option<PathBuf>,
 }
 
 /// Starts an engine that loads the models `load` names.
@@ -55,7 +61,7 @@ pub fn start_with(
     load: impl FnOnce(&Cancel, &mut dyn FnMut(Progress)) -> anyhow::Result<Loaded> + Send + 'static,
     settings: Settings,
 ) -> Handle {
-    let (commands, inbox) = mpsc::channel();
+    let (commands, inbox) = protocol::channel();
     let (outbox, events) = unbounded_channel();
     let quit = Cancel::new();
     let cancel = quit.clone();
@@ -82,7 +88,7 @@ impl From<Progress> for Event {
 fn run(
     load: impl FnOnce(&Cancel, &mut dyn FnMut(Progress)) -> anyhow::Result<Loaded>,
     settings: Settings,
-    inbox: &mpsc::Receiver<Command>,
+    inbox: &Inbox,
     outbox: &UnboundedSender<Event>,
     cancel: &Cancel,
 ) {

@@ -2,13 +2,16 @@
 //!
 //! The screen, the line renderer and the JSON output are all built from [`Event`]s alone.
 
-use std::sync::{Arc, mpsc};
+mod commands;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::cancel::Cancel;
 pub use crate::model::progress::{Fetch, Loading};
+pub use commands::{Commands, Inbox, Next, channel};
 
 /// The name of the engine's thread. A panic on it becomes an event, so hooks need not report it.
 pub const THREAD_NAME: &str = "engine";
@@ -17,7 +20,7 @@ pub const THREAD_NAME: &str = "engine";
 /// them; `quit` stops a load or a download.
 pub struct Handle {
     /// To the engine.
-    pub commands: mpsc::Sender<Command>,
+    pub commands: Commands,
     /// From the engine. Closed when it has ended.
     pub events: UnboundedReceiver<Event>,
     /// Stops loading.

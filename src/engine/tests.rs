@@ -6,7 +6,7 @@ use crate::model::device::DeviceChoice;
 use crate::model::load::DraftChoice;
 use crate::model::registry::Reference;
 
-fn settings(strategy: &'static str) -> Settings {
+pub(super) fn settings(strategy: &'static str) -> Settings {
     Settings {
         strategy,
         draft_length: 4,
@@ -15,10 +15,11 @@ fn settings(strategy: &'static str) -> Settings {
         sampling: Sampling::default(),
         stop: Vec::new(),
         system: None,
+        cache: None,
     }
 }
 
-fn scripted(context: usize) -> LoadSettings {
+pub(super) fn scripted(context: usize) -> LoadSettings {
     LoadSettings {
         target: Reference::Scripted,
         draft: DraftChoice::Auto,

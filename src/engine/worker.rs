@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -10,8 +9,11 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::answer_text::AnswerText;
 use super::baseline::{IDLE_PASSES, Meter};
+use super::calibration::Calibrator;
+use super::calibration_cache::{CalibrationCache, Key};
 use super::protocol::{
-    Command, Event, Failure, FinishReason, Finished, Ready, Round, SamplingInfo, StrategyInfo,
+    Command, Event, Failure, FinishReason, Finished, Inbox, Next, Ready, Round, SamplingInfo,
+    StrategyInfo,
 };
 use super::{Settings, panic_message};
 use crate::cancel::Cancel;
@@ -42,7 +44,10 @@ pub(super) struct Worker<'a> {
     meter_due: bool,
     /// Whether the pass that warms up is over.
     meter_warm: bool,
-    inbox: &'a Receiver<Command>,
+    calibrator: Calibrator,
+    /// Where the calibration goes, if anywhere.
+    calibrations: Option<CalibrationCache>,
+    inbox: &'a Inbox,
     /// Commands that came during an answer and wait for its end.
     waiting: Vec<Command>,
     outbox: &'a UnboundedSender<Event>,
@@ -53,7 +58,7 @@ impl<'a> Worker<'a> {
     pub fn new(
         loaded: Loaded,
         settings: Settings,
-        inbox: &'a Receiver<Command>,
+        inbox: &'a Inbox,
         outbox: &'a UnboundedSender<Event>,
     ) -> Self {
         let Loaded {
@@ -68,14 +73,21 @@ impl<'a> Worker<'a> {
             .ok()
             .map(|draft| draft.name().to_owned());
         let ends = tokenizer.end_of_turn().to_vec();
+        let draft = pair
+            .draft
+            .map(|model| Drafter::new(model, settings.sampling));
+        let calibrations = settings.cache.zip(pair.identity).map(|(folder, models)| {
+            let key = Key::new(models, &pair.device, settings.sampling.is_greedy());
+            CalibrationCache::new(folder, key)
+        });
+        let calibration = calibrations.as_ref().and_then(CalibrationCache::load);
+        let calibrator = Calibrator::new(draft.clone().ok(), calibration.is_none());
         let (strategies, missing) = strategy::build_all(&Parts {
-            draft: pair
-                .draft
-                .map(|model| Drafter::new(model, settings.sampling)),
+            draft,
             draft_length: settings.draft_length,
             lookup_rule: settings.lookup_rule,
             ends: ends.clone(),
-            calibration: None,
+            calibration,
         });
         let mut notes = pair.notes;
         notes.extend(
@@ -113,6 +125,8 @@ impl<'a> Worker<'a> {
             meter: Meter::default(),
             meter_due: true,
             meter_warm: false,
+            calibrator,
+            calibrations,
             inbox,
             waiting: Vec::new(),
             outbox,
@@ -152,34 +166,50 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// The next command; while none is there, plain decoding is timed pass by pass if that is due.
+    /// The next command; while none is there, passes are timed as far as that is due.
     fn next_command(&mut self) -> Option<Command> {
         if !self.waiting.is_empty() {
             return Some(self.waiting.remove(0));
         }
-        while self.meter_due {
-            match self.inbox.try_recv() {
-                Ok(command) => return Some(command),
-                Err(TryRecvError::Disconnected) => return None,
-                Err(TryRecvError::Empty) => self.time_plain_pass(),
+        while self.meter_due || self.calibrator.is_due() {
+            match self.inbox.poll() {
+                Next::Command(command) => return Some(command),
+                Next::Closed => return None,
+                Next::Idle(cancel) if self.meter_due => self.time_plain_pass(&cancel),
+                Next::Idle(cancel) => self.calibrate(&cancel),
             }
         }
-        self.inbox.recv().ok()
+        self.inbox.wait().ok()
+    }
+
+    /// Times the next pass of the calibration; the last one is followed by its use.
+    fn calibrate(&mut self, cancel: &Cancel) {
+        let Some(calibration) = self.calibrator.time_pass(&mut self.decoder, cancel) else {
+            return;
+        };
+        self.decoder.calibrate(&calibration);
+        if let Some(calibrations) = &self.calibrations {
+            calibrations.store(&calibration);
+        }
     }
 
     /// Times plain decoding before the first answer where that keeps nobody waiting.
     fn time_plain_if_quick(&mut self) {
         let started = Instant::now();
         while self.meter_due && started.elapsed() < QUICK {
-            self.time_plain_pass();
+            self.time_plain_pass(&Cancel::new());
         }
     }
 
-    fn time_plain_pass(&mut self) {
-        let timed = catch_unwind(AssertUnwindSafe(|| self.decoder.time_plain(&Cancel::new())));
-        let Ok(Ok(Some(time))) = timed else {
-            self.meter_due = false;
-            return;
+    fn time_plain_pass(&mut self, cancel: &Cancel) {
+        let timed = catch_unwind(AssertUnwindSafe(|| self.decoder.time_pass(1, cancel)));
+        let time = match timed {
+            Ok(Ok(Some(time))) => time,
+            Ok(Err(PassError::Cancelled(_))) => return,
+            Ok(Ok(None) | Err(PassError::Failed(_))) | Err(_) => {
+                self.meter_due = false;
+                return;
+            }
         };
         // The first pass after a pause warms up.
         if std::mem::replace(&mut self.meter_warm, true) {
@@ -239,6 +269,7 @@ impl<'a> Worker<'a> {
         self.meter.restart();
         self.meter_due = true;
         self.meter_warm = false;
+        self.calibrator.restart();
     }
 
     /// Answers the last message of the conversation: how it ended, and the text.
@@ -317,7 +348,7 @@ impl<'a> Worker<'a> {
 
     /// Swaps strategies now; anything else waits for the end of the answer.
     fn obey_between_rounds(&mut self) {
-        while let Ok(command) = self.inbox.try_recv() {
+        while let Next::Command(command) = self.inbox.poll() {
             match command {
                 Command::SetStrategy(name) => self.set_strategy(name),
                 Command::Send { .. } | Command::Reset => self.waiting.push(command),

@@ -52,6 +52,7 @@ pub(super) fn load(settings: &LoadSettings) -> Result<Loaded> {
             DraftChoice::Auto | DraftChoice::Model(_) => Ok(Box::new(draft)),
         },
         device: Device::scripted(),
+        identity: None,
         notes: vec!["this is a fake model for trying the screen: it repeats what you write".into()],
     };
     Ok(Loaded {

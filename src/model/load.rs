@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
 
 use super::candle_decoder::CandleDecoder;
 use super::chat_template::ChatTemplate;
@@ -80,8 +81,19 @@ pub struct Pair {
     pub draft: Result<Box<dyn Model>, String>,
     /// Where they compute.
     pub device: DeviceInfo,
+    /// What tells the models from others; `None` where they are fake.
+    pub identity: Option<Identity>,
     /// What the user should know, each one line.
     pub notes: Vec<String>,
+}
+
+/// What tells a pair's models from others: their files and shapes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The target's.
+    pub target: String,
+    /// The draft's, if there is one.
+    pub draft: Option<String>,
 }
 
 /// A pair and all that a chat needs with it.
@@ -105,6 +117,10 @@ impl Source {
     fn new(title: String, file: GgufFile) -> Result<Self> {
         let hyper = Hyperparameters::from_gguf(&file)?;
         Ok(Self { title, file, hyper })
+    }
+
+    fn identity(&self) -> String {
+        format!("{}, {:?}", self.file.identity(), self.hyper)
     }
 }
 
@@ -195,6 +211,10 @@ fn pair(
         );
     }
     check_memory(&backend, &sources, context)?;
+    let identity = Identity {
+        target: target.identity(),
+        draft: draft.as_ref().ok().map(Source::identity),
+    };
 
     let mut decode = |source: Source, what: &str| -> Result<Box<dyn Model>> {
         let Source { title, file, hyper } = &source;
@@ -221,6 +241,7 @@ fn pair(
         target,
         draft,
         device: backend.device(),
+        identity: Some(identity),
         notes,
     })
 }

@@ -63,6 +63,10 @@ impl Strategy for DraftModel {
 
     fn begin(&mut self, _committed: &[Token]) {}
 
+    fn forget(&mut self) {
+        self.drafter.forget();
+    }
+
     fn draft(
         &mut self,
         committed: &[Token],

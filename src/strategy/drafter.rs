@@ -4,6 +4,7 @@
 //! acceptance, swaps, another strategy's drafts and new turns are all the same case.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 
@@ -59,21 +60,22 @@ impl Drafter {
         goes_on: &mut dyn FnMut(Token, &[f32]) -> bool,
     ) -> Result<Vec<Token>, PassError> {
         let mut n_drafted = 0;
-        self.draft_watched(committed, length, 1, cancel, &mut |next, logits| {
+        self.draft_watched(committed, length, 1, cancel, &mut |picks, logits| {
             n_drafted += 1;
-            n_drafted == length || goes_on(next, logits.row(logits.rows() - 1))
+            n_drafted == length || goes_on(picks[picks.len() - 1], logits.row(logits.rows() - 1))
         })
     }
 
-    /// The same, where `goes_on` is told all rows of each pass, also after the last token. Those of the
-    /// first are for the last tokens of `committed`: at least `rows`, if as many had not been read.
+    /// The same, where `goes_on` is told all rows of each pass, also after the last token, and the tokens
+    /// chosen from the last of them: `rows` at most, the next of the draft at the end. The rows of the first
+    /// pass are for the last tokens of `committed`: at least `rows`, if as many had not been read.
     pub fn draft_watched(
         &self,
         committed: &[Token],
         length: usize,
         rows: usize,
         cancel: &Cancel,
-        goes_on: &mut dyn FnMut(Token, &Logits) -> bool,
+        goes_on: &mut dyn FnMut(&[Token], &Logits) -> bool,
     ) -> Result<Vec<Token>, PassError> {
         if length == 0 {
             return Ok(Vec::new());
@@ -88,16 +90,41 @@ impl Drafter {
         loop {
             let logits = cached.model.forward(&fed, cancel)?;
             cached.tokens.extend_from_slice(&fed);
-            let row = logits.row(logits.rows() - 1);
-            let next = (cached.sampler.pick(row, &cached.tokens))
+            let picks = cached
+                .picks(&logits, rows)
                 .ok_or_else(|| anyhow!("the draft model's logits are not numbers"))?;
+            let next = picks[picks.len() - 1];
             drafted.push(next);
-            let more = goes_on(next, &logits);
+            let more = goes_on(&picks, &logits);
             if drafted.len() == length || !more {
                 return Ok(drafted);
             }
             fed = vec![next];
         }
+    }
+
+    /// Forgets all that the model has read.
+    pub fn forget(&self) {
+        let cached = &mut *self.lock();
+        cached.model.truncate(0);
+        cached.tokens.clear();
+    }
+
+    /// Wall time of a pass over `rows` rows, at least 1, and the choice of a token after the last. Leaves
+    /// the cache as it was; `None` when it has no room.
+    pub fn time_pass(&self, rows: usize, cancel: &Cancel) -> Result<Option<Duration>, PassError> {
+        let cached = &mut *self.lock();
+        let fed = cached.model.len();
+        if fed + rows > cached.model.capacity() {
+            return Ok(None);
+        }
+        let last = cached.tokens.last().copied().unwrap_or(0);
+        let started = Instant::now();
+        let logits = cached.model.forward(&vec![last; rows], cancel);
+        cached.model.truncate(fed);
+        let logits = logits?;
+        std::hint::black_box(cached.sampler.pick(logits.row(rows - 1), &cached.tokens));
+        Ok(Some(started.elapsed()))
     }
 
     /// A panic in a pass leaves at most a cache that is shorter or longer than is known of it, which the
@@ -108,6 +135,19 @@ impl Drafter {
 }
 
 impl Cached {
+    /// The tokens chosen from the last rows of a pass, whose tokens are in the cache: `rows` if there are as
+    /// many, at least one. `None` where a row holds no number.
+    fn picks(&mut self, logits: &Logits, rows: usize) -> Option<Vec<Token>> {
+        let n = logits.rows();
+        let before = self.tokens.len() - n;
+        (n - rows.clamp(1, n)..n)
+            .map(|row| {
+                let prefix = &self.tokens[..=before + row];
+                self.sampler.pick(logits.row(row), prefix)
+            })
+            .collect()
+    }
+
     /// Tokens at the start of `committed` without its last that are in the cache.
     fn reusable(&self, committed: &[Token]) -> usize {
         let known = &self.tokens[..self.tokens.len().min(self.model.len())];
@@ -174,5 +214,25 @@ mod tests {
         check(&[&text[..41], &[90]].concat(), 16, 1, 1);
         check(&text[..60], 1, 19, 1);
         check(&text[20..60], 99, 40, 16);
+    }
+
+    #[test]
+    fn timing_leaves_the_cache_as_it_was_and_forgetting_empties_it() {
+        let model = ScriptedModel::new("counting", 200, 30, |_| Step::Write(1));
+        let model = Drafter::new(Box::new(model), Sampling::default());
+        let time = |rows| model.time_pass(rows, &Cancel::new()).unwrap();
+        assert!(time(30).is_some());
+        assert!(time(31).is_none());
+        let text: Vec<Token> = (0..21).collect();
+        model
+            .draft(&text, 1, &Cancel::new(), &mut |_, _| true)
+            .unwrap();
+        assert!(time(9).is_some());
+        assert!(time(10).is_none());
+        assert_eq!(model.lag(&text), 1);
+        assert!(model.lag(&[&text[..], &[4, 5]].concat()) == 2);
+        model.forget();
+        assert_eq!(model.lag(&text), 21);
+        assert!(time(30).is_some());
     }
 }

@@ -19,7 +19,7 @@ use crate::cancel::Cancel;
 use crate::engine::protocol::Explanation;
 use crate::model::{PassError, Token};
 
-pub use auto::{Auto, Calibration};
+pub use auto::{Auto, Calibration, Choices, Forecast, choices};
 pub use draft_model::{DraftModel, DraftRule};
 pub use drafter::Drafter;
 pub use lookup::{Lookup, LookupRule};
@@ -53,6 +53,10 @@ pub trait Strategy: Send {
 
     /// Takes what passes cost on this machine, once that was measured.
     fn calibrate(&mut self, _calibration: &Calibration) {}
+
+    /// Forgets what it has learnt from rounds and what its draft model has read: the next answer, which
+    /// `begin` starts, is as the first.
+    fn forget(&mut self) {}
 }
 
 /// What became of a round.

@@ -29,7 +29,7 @@ fn a_question_and_a_text_are_joined_by_a_blank_line() {
 
 #[test]
 fn every_strategy_writes_the_same() {
-    for strategy in ["plain", "draft", "lookup"] {
+    for strategy in ["plain", "draft", "lookup", "auto"] {
         let (out, _) = check(&mut chat(&["--strategy", strategy, "hello there"]), "", 0);
         assert_eq!(out, ANSWER, "{strategy}");
     }

@@ -73,6 +73,7 @@ fn report() -> Report {
             draft: Ok(DraftCosts {
                 name: "small".to_owned(),
                 step_ms: 2.5,
+                pass_ms: BTreeMap::from([(1, 2.5)]),
             }),
             bandwidth_gb_s: None,
             break_even: BTreeMap::from([(1, Some(0.35))]),
@@ -185,7 +186,7 @@ fn the_json_has_its_schema() {
     assert_eq!(json["cost"]["target"]["verify_ms"]["16"], 25.0);
     assert_eq!(
         json["cost"]["draft"],
-        json!({"name": "small", "step_ms": 2.5})
+        json!({"name": "small", "step_ms": 2.5, "pass_ms": {"1": 2.5}})
     );
     assert_eq!(json["machine"]["isa"], "avx2");
     assert_eq!(json["settings"]["tokens"], 128);

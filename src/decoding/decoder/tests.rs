@@ -351,7 +351,7 @@ fn timing_plain_passes_leaves_everything_as_it_was() {
         .begin(&[1, 2], &Cancel::new(), &mut |_, _| {})
         .unwrap();
     for _ in 0..3 {
-        assert!(decoder.time_plain(&Cancel::new()).unwrap().is_some());
+        assert!(decoder.time_pass(1, &Cancel::new()).unwrap().is_some());
     }
     assert_eq!(
         (decoder.target.len(), decoder.committed()),

@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::Path;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow, bail};
 use memmap2::{Mmap, UncheckedAdvice};
@@ -113,6 +114,19 @@ impl GgufFile {
     /// The file's name, for people.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What tells this file from others, short of reading it all: its name, its length and, where it lies on
+    /// a disk, when it was changed.
+    pub fn identity(&self) -> String {
+        let changed = match &self.bytes {
+            Bytes::Map(_) => std::fs::metadata(&self.name).and_then(|file| file.modified()),
+            Bytes::Memory(_) => Ok(SystemTime::UNIX_EPOCH),
+        };
+        let since = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok();
+        let changed = changed.ok().and_then(since).unwrap_or_default();
+        let length = self.bytes.as_slice().len();
+        format!("{}, {length} bytes, {} ns", self.name, changed.as_nanos())
     }
 
     /// An error about this file: `problem` says what is wrong and what to do.

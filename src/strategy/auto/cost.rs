@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::measure;
+
 /// Rows of the longest pass that has a ratio of its own; beyond, the curve goes on straight.
 const ROWS: usize = 32;
 /// How far one sample moves the scale.
@@ -37,6 +39,16 @@ pub struct Calibration {
     pub target_ms: BTreeMap<usize, f64>,
     /// Milliseconds of a pass of the draft model by rows; empty where there is none.
     pub draft_ms: BTreeMap<usize, f64>,
+}
+
+impl From<&measure::Costs> for Calibration {
+    fn from(costs: &measure::Costs) -> Self {
+        let draft = costs.draft.as_ref();
+        Self {
+            target_ms: costs.target.verify_ms.clone(),
+            draft_ms: draft.map_or_else(|_| BTreeMap::new(), |draft| draft.pass_ms.clone()),
+        }
+    }
 }
 
 /// What passes cost against a pass over one row.

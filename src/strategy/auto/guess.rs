@@ -2,13 +2,13 @@
 //! can be asked what it would have guessed where the answer is known already.
 
 use crate::cancel::Cancel;
-use crate::model::{Logits, PassError, Token, argmax};
+use crate::model::{Logits, PassError, Token};
 use crate::strategy::Drafter;
 
 /// Committed tokens at most that are read for what the model would have guessed there.
 pub(super) const SCORED_ROWS: usize = 16;
 
-/// Logits further below the largest than this weigh too little to be summed up.
+/// Logits further below the guess's own than this weigh too little to be summed up.
 const NEGLIGIBLE: f32 = 8.0;
 
 /// A guess at one token.
@@ -26,6 +26,9 @@ pub(super) trait Guesser: Send {
 
     /// Tokens at the end of `committed` that it has not read: at least the last.
     fn lag(&self, committed: &[Token]) -> usize;
+
+    /// Forgets all that it has read.
+    fn forget(&mut self);
 
     /// Guesses at most `length` tokens after `committed`, one pass each. After each pass `goes_on` is told
     /// its guesses, one for each row, and says whether to go on. The rows of the first pass are the last
@@ -48,6 +51,10 @@ impl Guesser for Drafter {
         Drafter::lag(self, committed)
     }
 
+    fn forget(&mut self) {
+        Drafter::forget(self);
+    }
+
     fn guess(
         &mut self,
         committed: &[Token],
@@ -55,46 +62,77 @@ impl Guesser for Drafter {
         cancel: &Cancel,
         goes_on: &mut dyn FnMut(&[Guess]) -> bool,
     ) -> Result<(), PassError> {
-        let mut on_pass = |_, logits: &Logits| {
-            let rows = (0..logits.rows()).map(|row| guess(logits.row(row)));
-            let guesses: Vec<_> = rows.map_while(|guess| guess).collect();
-            guesses.len() == logits.rows() && goes_on(&guesses)
+        let mut on_pass = |picks: &[Token], logits: &Logits| {
+            let rows = (logits.rows() - picks.len()..).zip(picks);
+            let guesses: Vec<_> = rows
+                .map(|(row, &token)| guess(logits.row(row), token))
+                .collect();
+            goes_on(&guesses)
         };
         self.draft_watched(committed, length, SCORED_ROWS, cancel, &mut on_pass)
             .map(|_| ())
     }
 }
 
-/// The likeliest token of a row of logits and its probability; `None` where the row holds no numbers.
-fn guess(row: &[f32]) -> Option<Guess> {
-    let token = argmax(row)?;
-    let best = row[token as usize];
-    let weights = row.iter().filter(|&&logit| logit > best - NEGLIGIBLE);
-    let sum: f32 = weights.map(|&logit| (logit - best).exp()).sum();
+/// A token and its probability by a row of logits.
+fn guess(row: &[f32], token: Token) -> Guess {
+    let own = row[token as usize];
+    let weights = row.iter().filter(|&&logit| logit > own - NEGLIGIBLE);
+    let sum: f32 = weights.map(|&logit| (logit - own).exp()).sum();
     let confidence = if sum >= 1.0 { sum.recip() } else { 1.0 };
-    Some(Guess { token, confidence })
+    Guess { token, confidence }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::scripted::ScriptedModel;
+    use crate::sampling::{Sampler, Sampling};
 
     #[test]
-    fn a_guess_is_the_likeliest_token_with_its_probability() {
-        let check = |row: &[f32], expect: Option<(Token, f32)>| {
-            let got = guess(row).map(|guess| (guess.token, guess.confidence));
-            match (got, expect) {
-                (Some((token, got)), Some((expected, expect))) => {
-                    assert_eq!(token, expected, "{row:?}");
-                    assert!((got - expect).abs() < 1e-3, "{row:?}: {got}");
-                }
-                (got, expect) => assert_eq!(got, expect, "{row:?}"),
-            }
+    fn a_guess_has_its_probability() {
+        let check = |row: &[f32], token: Token, expect: f32| {
+            let got = guess(row, token);
+            assert_eq!(got.token, token);
+            assert!((got.confidence - expect).abs() < 1e-3, "{row:?}: {got:?}");
         };
-        check(&[0.0, 1.0, 0.0], Some((1, 0.576)));
-        check(&[5.0, 5.0], Some((0, 0.5)));
-        check(&[-30.0, 20.0, f32::NAN], Some((1, 1.0)));
-        check(&[f32::INFINITY, 0.0], Some((0, 1.0)));
-        check(&[f32::NAN], None);
+        check(&[0.0, 1.0, 0.0], 1, 0.576);
+        check(&[0.0, 1.0, 0.0], 2, 0.212);
+        check(&[5.0, 5.0], 0, 0.5);
+        check(&[-30.0, 20.0, f32::NAN], 1, 1.0);
+        check(&[-30.0, 200.0], 0, 0.0);
+        check(&[f32::INFINITY, 0.0], 0, 1.0);
+    }
+
+    #[test]
+    fn guesses_are_what_the_target_would_pick_with_the_same_logits() {
+        let logits = |tokens: &[Token]| -> Vec<f32> {
+            (0..8)
+                .map(|id| ((tokens.len() as u32 * 7 + id * 5) % 11) as f32 / 6.0)
+                .collect()
+        };
+        for temperature in [0.0, 1.0] {
+            let sampling = Sampling {
+                temperature,
+                seed: 3,
+                ..Sampling::default()
+            };
+            let mut sampler = Sampler::new(sampling);
+            let mut text: Vec<Token> = vec![1, 2];
+            while text.len() < 30 {
+                text.extend(sampler.pick(&logits(&text), &text));
+            }
+            let model = ScriptedModel::with_logits("same", 8, 100, logits);
+            let mut drafter = Drafter::new(Box::new(model), sampling);
+            let mut passes = Vec::new();
+            drafter
+                .guess(&text[..20], 5, &Cancel::new(), &mut |guesses| {
+                    passes.push(guesses.iter().map(|guess| guess.token).collect::<Vec<_>>());
+                    true
+                })
+                .unwrap();
+            assert_eq!(passes[0], text[20 - SCORED_ROWS + 1..=20]);
+            assert_eq!(passes[1..].concat(), text[21..25]);
+        }
     }
 }

@@ -14,6 +14,7 @@ mod acceptance;
 mod choose;
 mod cost;
 mod explain;
+mod forecast;
 mod free;
 mod guess;
 mod ledger;
@@ -34,6 +35,7 @@ use crate::engine::protocol::Explanation;
 use crate::model::{PassError, Token};
 
 pub use cost::Calibration;
+pub use forecast::{Choices, Forecast, choices};
 
 pub(super) const NAME: &str = "auto";
 
@@ -52,6 +54,8 @@ const PREFILL_RANGE: (f64, f64) = (0.1, 3.0);
 pub struct Auto {
     ends: Vec<Token>,
     costs: Costs,
+    /// The costs that were measured, or guessed, before the first round.
+    start: Costs,
     free: Free,
     model: Option<DraftSide>,
     chooser: Chooser,
@@ -96,6 +100,7 @@ impl Auto {
             model: guesser.map(DraftSide::new),
             chooser: Chooser::default(),
             ledger,
+            start: costs.clone(),
             costs,
             ends,
             probe_budget: 0.0,
@@ -224,7 +229,17 @@ impl Strategy for Auto {
     }
 
     fn calibrate(&mut self, calibration: &Calibration) {
-        self.costs = Costs::calibrated(calibration);
+        self.start = Costs::calibrated(calibration);
+        self.costs = self.start.clone();
+    }
+
+    fn forget(&mut self) {
+        let ends = std::mem::take(&mut self.ends);
+        let model = self.model.take().map(DraftSide::forget);
+        *self = Self {
+            model,
+            ..Self::with(None, self.start.clone(), Ledger::new(BUDGET), ends)
+        };
     }
 }
 

@@ -81,6 +81,12 @@ impl DraftSide {
         }
     }
 
+    /// The same model, of which nothing is known, and which has read nothing.
+    pub fn forget(mut self) -> Self {
+        self.guesser.forget();
+        Self::new(self.guesser)
+    }
+
     /// An answer follows `committed`.
     pub fn begin(&mut self, committed: &[Token]) {
         self.answer_start = committed.len();

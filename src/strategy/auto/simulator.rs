@@ -298,6 +298,10 @@ impl Guesser for Scripted {
         committed.len() - common_prefix(&self.cached, &committed[..committed.len() - 1])
     }
 
+    fn forget(&mut self) {
+        self.cached.clear();
+    }
+
     fn guess(
         &mut self,
         committed: &[Token],

@@ -1,6 +1,7 @@
 //! `auto` in the simulator: against every fixed strategy, over many answers of each kind.
 
 mod cases;
+mod forget;
 mod report;
 
 use std::sync::Arc;
