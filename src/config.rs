@@ -80,8 +80,6 @@ pub struct Decoding {
     /// The longest answer, in tokens.
     #[serde(deserialize_with = "in_range::<_, 1, MAX_MAX_TOKENS>")]
     pub max_tokens: usize,
-    /// Whose rule finds the match of prompt lookup.
-    pub lookup_compat: LookupCompat,
 }
 
 /// `[chat]`
@@ -115,17 +113,6 @@ pub enum Device {
     Metal,
 }
 
-/// Whose rule finds the match of prompt lookup.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LookupCompat {
-    /// speck's own.
-    #[default]
-    None,
-    /// That of the Python library transformers.
-    Transformers,
-}
-
 impl Default for Model {
     fn default() -> Self {
         Self {
@@ -144,7 +131,6 @@ impl Default for Decoding {
             strategy: "auto".into(),
             draft_length: 3,
             max_tokens: 1024,
-            lookup_compat: LookupCompat::None,
         }
     }
 }

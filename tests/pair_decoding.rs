@@ -15,7 +15,7 @@ use speck::model::load::{DraftChoice, LoadSettings, Loaded, load};
 use speck::model::registry::Reference;
 use speck::model::{Token, argmax};
 use speck::sampling::Sampling;
-use speck::strategy::{self, Drafter, LookupRule, Parts};
+use speck::strategy::{self, Drafter, Parts};
 
 const GREEDY: &str = include_str!("cases/greedy.json");
 const LOGITS: &str = include_str!("cases/logits.json");
@@ -70,7 +70,6 @@ fn decoder_on(
     let (strategies, missing) = strategy::build_all(&Parts {
         draft: loaded.pair.draft.map(|model| Drafter::new(model, sampling)),
         draft_length,
-        lookup_rule: LookupRule::Longest,
         ends: ends.clone(),
         calibration: None,
     });

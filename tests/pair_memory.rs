@@ -10,7 +10,6 @@ use speck::model::device::DeviceChoice;
 use speck::model::load::{DraftChoice, LoadSettings, load};
 use speck::model::registry::Reference;
 use speck::sampling::Sampling;
-use speck::strategy::LookupRule;
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate};
 
 const CONTEXT: usize = 1024;
@@ -69,7 +68,6 @@ fn pair_memory_is_the_weights_once_the_cache_and_little_else() {
     let engine = Settings {
         strategy: "draft",
         draft_length: 4,
-        lookup_rule: LookupRule::Longest,
         max_tokens: CONTEXT,
         system: None,
         cache: None,

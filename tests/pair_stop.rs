@@ -12,7 +12,6 @@ use speck::model::device::DeviceChoice;
 use speck::model::load::{DraftChoice, LoadSettings};
 use speck::model::registry::Reference;
 use speck::sampling::Sampling;
-use speck::strategy::LookupRule;
 
 const STOPS: usize = 200;
 
@@ -30,7 +29,6 @@ fn engine() -> Handle {
     let settings = Settings {
         strategy: "draft",
         draft_length: 8,
-        lookup_rule: LookupRule::Longest,
         max_tokens: 512,
         sampling: Sampling::default(),
         stop: Vec::new(),

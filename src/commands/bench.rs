@@ -22,7 +22,7 @@ use crate::model::device::Device;
 use crate::model::load::{self, LoadSettings, Loaded, load};
 use crate::model::{PassError, Token};
 use crate::sampling::Sampling;
-use crate::strategy::{self, Calibration, Drafter, LookupRule, Parts, Strategy};
+use crate::strategy::{self, Calibration, Drafter, Parts, Strategy};
 use crate::terminal::progress::Progress;
 use crate::terminal::{Exit, cancel_on_interrupt, stdout};
 
@@ -243,7 +243,6 @@ fn build(
         let parts = Parts {
             draft: draft.clone(),
             draft_length: contender.draft_length.unwrap_or(0),
-            lookup_rule: LookupRule::Longest,
             ends: ends.to_vec(),
             calibration: Some(calibration.clone()),
         };

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use crate::cli::ChatArgs;
 use crate::config::sampling::Seed;
-use crate::config::{self, Device, LEAST_CONTEXT, Loaded, LookupCompat};
+use crate::config::{self, Device, LEAST_CONTEXT, Loaded};
 use crate::cpu::Isa;
 use crate::engine;
 use crate::model::device::DeviceChoice;
@@ -14,7 +14,7 @@ use crate::model::fetch::Environment;
 use crate::model::load::{DraftChoice, LoadSettings};
 use crate::model::registry::Reference;
 use crate::sampling::Sampling;
-use crate::strategy::{self, LookupRule};
+use crate::strategy::{self};
 use crate::terminal::depth;
 use crate::ui::Theme;
 
@@ -108,10 +108,6 @@ impl Settings {
             engine: engine::Settings {
                 strategy: strategy.name,
                 draft_length: decoding.draft_length,
-                lookup_rule: match decoding.lookup_compat {
-                    LookupCompat::None => LookupRule::Longest,
-                    LookupCompat::Transformers => LookupRule::TRANSFORMERS,
-                },
                 max_tokens: decoding.max_tokens,
                 sampling: chosen_by(sampling),
                 stop: sampling.stop.clone(),

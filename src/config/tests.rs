@@ -29,7 +29,7 @@ fn the_example_has_every_key() {
     };
     let all = keys(toml::Table::try_from(Config::default()).unwrap());
     assert_eq!(keys(toml::from_str(EXAMPLE).unwrap()), all);
-    assert_eq!(all.len(), 20);
+    assert_eq!(all.len(), 19);
 }
 
 #[test]
@@ -88,10 +88,6 @@ fn errors_name_file_line_key_and_what_is_valid() {
         &["line 2", "context"],
     );
     check("[screen]\npanel = \"yes\"", &["line 2", "boolean"]);
-    check(
-        "[decoding]\nlookup_compat = \"hf\"",
-        &["line 2", "`transformers`"],
-    );
     check("[model]\ntarget = ", &["FILE, line 2"]);
     check("a = 1\na = 2", &["line"]);
     check(

@@ -24,7 +24,6 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use crate::cancel::{Cancel, Cancelled};
 use crate::model::load::{self, LoadSettings, Loaded, Progress};
 use crate::sampling::Sampling;
-use crate::strategy::LookupRule;
 use protocol::{Event, Failure, Handle, Inbox, THREAD_NAME};
 
 /// How to answer.
@@ -34,8 +33,6 @@ pub struct Settings {
     pub strategy: &'static str,
     /// Tokens that the draft model drafts in a round.
     pub draft_length: usize,
-    /// How prompt lookup finds its match.
-    pub lookup_rule: LookupRule,
     /// Tokens of an answer at most.
     pub max_tokens: usize,
     /// How tokens are chosen.

@@ -10,7 +10,6 @@ pub(super) fn settings(strategy: &'static str) -> Settings {
     Settings {
         strategy,
         draft_length: 4,
-        lookup_rule: LookupRule::Longest,
         max_tokens: 400,
         sampling: Sampling::default(),
         stop: Vec::new(),

@@ -85,7 +85,6 @@ impl<'a> Worker<'a> {
         let (strategies, missing) = strategy::build_all(&Parts {
             draft,
             draft_length: settings.draft_length,
-            lookup_rule: settings.lookup_rule,
             ends: ends.clone(),
             calibration,
         });

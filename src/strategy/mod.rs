@@ -91,8 +91,6 @@ pub struct Parts {
     pub draft: Result<Drafter, String>,
     /// Tokens that the draft model drafts in a round.
     pub draft_length: usize,
-    /// How prompt lookup finds its match.
-    pub lookup_rule: LookupRule,
     /// Tokens that end an answer.
     pub ends: Vec<Token>,
     /// What passes cost on this machine, if that was measured.
@@ -146,7 +144,7 @@ pub const ALL: &[Entry] = &[
         summary: "drafts from the conversation",
         cycled: true,
         fixed_length: false,
-        build: |parts| Ok(lookup(lookup::NAME, parts.lookup_rule, parts)),
+        build: |parts| Ok(lookup(lookup::NAME, LookupRule::Longest, parts)),
     },
     Entry {
         name: auto::NAME,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::scripted::{ScriptedModel, Step};
 use crate::sampling::definition::row_after;
-use crate::strategy::{self, DraftModel, DraftRule, Drafter, LookupRule, Parts};
+use crate::strategy::{self, DraftModel, DraftRule, Drafter, Parts};
 
 const VOCAB: usize = 12;
 const END: Token = 0;
@@ -32,7 +32,6 @@ fn decoder(sampling: Sampling, draft_length: usize) -> Decoder {
     let (strategies, missing) = strategy::build_all(&Parts {
         draft: Ok(Drafter::new(model(draft_row), sampling)),
         draft_length,
-        lookup_rule: LookupRule::Longest,
         ends: vec![END],
         calibration: None,
     });

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::model::scripted::{ScriptedModel, Step};
 use crate::model::{Logits, argmax};
-use crate::strategy::{self, Drafter, LookupRule, Parts};
+use crate::strategy::{self, Drafter, Parts};
 
 const VOCAB: u64 = 12;
 const END: Token = 0;
@@ -52,11 +52,10 @@ fn draft(seed: u64, capacity: usize) -> Box<dyn Model> {
     ))
 }
 
-fn decoder(seed: u64, draft_length: usize, lookup_rule: LookupRule, capacity: usize) -> Decoder {
+fn decoder(seed: u64, draft_length: usize, capacity: usize) -> Decoder {
     let (strategies, missing) = strategy::build_all(&Parts {
         draft: Ok(Drafter::new(draft(seed, capacity), Sampling::default())),
         draft_length,
-        lookup_rule,
         ends: vec![END],
         calibration: None,
     });
@@ -114,8 +113,6 @@ fn alone(seed: u64, prompt: &[Token], budget: usize) -> Vec<Token> {
     text.split_off(prompt.len())
 }
 
-const RULES: [LookupRule; 2] = [LookupRule::Longest, LookupRule::TRANSFORMERS];
-
 proptest! {
     #[test]
     fn the_text_is_the_targets_whatever_drafts(
@@ -123,16 +120,15 @@ proptest! {
         prompt in prop::collection::vec(1u32..VOCAB as u32, 1..30),
         draft_length in 1usize..=8,
         budget in 1usize..120,
-        rule in 0usize..2,
         swaps in prop::collection::vec(0..strategy::ALL.len(), 120),
     ) {
         let expect = alone(seed, &prompt, budget);
         let names: Vec<_> = strategy::names().collect();
         for fixed in &names {
-            let mut decoder = decoder(seed, draft_length, RULES[rule], 1024);
+            let mut decoder = decoder(seed, draft_length, 1024);
             prop_assert_eq!(&answer(&mut decoder, &prompt, budget, |_| fixed), &expect, "{}", fixed);
         }
-        let mut decoder = decoder(seed, draft_length, RULES[rule], 1024);
+        let mut decoder = decoder(seed, draft_length, 1024);
         prop_assert_eq!(&answer(&mut decoder, &prompt, budget, |n| names[swaps[n]]), &expect);
     }
 
@@ -144,7 +140,7 @@ proptest! {
         keep in 0usize..40,
         name in prop::sample::select(strategy::names().collect::<Vec<_>>()),
     ) {
-        let mut decoder = decoder(seed, 3, LookupRule::Longest, 1024);
+        let mut decoder = decoder(seed, 3, 1024);
         answer(&mut decoder, &first, 30, |_| name);
         let mut prompt = decoder.committed[..keep.min(decoder.committed.len())].to_vec();
         prompt.extend(&second);
@@ -165,7 +161,7 @@ proptest! {
         name in prop::sample::select(strategy::names().collect::<Vec<_>>()),
     ) {
         let prompt = [1, 2];
-        let mut decoder = decoder(seed, 8, LookupRule::Longest, capacity);
+        let mut decoder = decoder(seed, 8, capacity);
         let budget = capacity - prompt.len();
         prop_assert_eq!(answer(&mut decoder, &prompt, budget, |_| name), alone(seed, &prompt, budget));
     }
@@ -259,7 +255,7 @@ fn a_stop_in_the_middle_leaves_the_answer_continuable() {
         Step::Write(choice(context, 5, 3))
     };
     for name in strategy::names() {
-        let mut decoder = decoder(5, 4, LookupRule::Longest, 1024);
+        let mut decoder = decoder(5, 4, 1024);
         decoder.target = Box::new(ScriptedModel::new(
             "stoppable",
             VOCAB as usize,

@@ -3,7 +3,7 @@
 use super::super::*;
 use crate::model::scripted::{ScriptedModel, Step};
 use crate::sampling::Sampling;
-use crate::strategy::{Drafter, LookupRule};
+use crate::strategy::Drafter;
 
 const PROMPT: [Token; 8] = [9, 8, 1, 2, 3, 1, 2, 4];
 
@@ -20,7 +20,6 @@ fn auto() -> Auto {
     Auto::new(&Parts {
         draft: Ok(Drafter::new(Box::new(draft), Sampling::default())),
         draft_length: 3,
-        lookup_rule: LookupRule::Longest,
         ends: Vec::new(),
         calibration: Some(Calibration {
             target_ms: [(1, 10.0), (17, 12.0)].into(),
