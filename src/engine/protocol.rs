@@ -185,7 +185,7 @@ pub struct Explanation {
     pub alternatives: Vec<Alternative>,
     /// Plain passes that this answer has won so far; below 0, lost.
     pub balance: f64,
-    /// Plain passes that may be lost in this round.
+    /// Plain passes that may be lost in the next round.
     pub affordable: f64,
     /// The cost of passes over 1, 2, 3, … rows; `None` where it is still a guess.
     pub curve: Vec<Option<f64>>,

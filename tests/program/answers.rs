@@ -245,11 +245,16 @@ fn a_pipe_holds_several_turns_in_line_mode() {
 #[test]
 fn json_passes_say_what_auto_chose() {
     let passes = |strategy| {
-        let (out, _) = check(&mut chat(&["--json", "--strategy", strategy, "hi"]), "", 0);
+        let (out, _) = check(
+            &mut chat(&["--json", "--strategy", strategy, "hello there"]),
+            "",
+            0,
+        );
         let lines = json_lines(&out).into_iter();
         lines.filter(|line| line["type"] == "pass")
     };
     assert!(passes("draft").all(|pass| pass["auto"].is_null()));
+    let mut timed = false;
     for pass in passes("auto") {
         let auto = pass["auto"].as_object().unwrap();
         let mut keys: Vec<_> = auto.keys().map(String::as_str).collect();
@@ -257,6 +262,9 @@ fn json_passes_say_what_auto_chose() {
         assert_eq!(keys, ["balance", "drafter", "expected", "k", "reason"]);
         assert_eq!(auto["k"], pass["drafted"]);
         assert_eq!(auto["drafter"] == "plain", pass["drafted"] == 0);
-        assert!(auto["reason"].is_string() && auto["balance"].is_number());
+        assert!(auto["reason"].is_string(), "{auto:?}");
+        timed = auto["balance"].is_number();
+        assert_eq!(auto["expected"].is_number(), timed, "{auto:?}");
     }
+    assert!(timed, "the first passes time plain decoding");
 }

@@ -33,7 +33,7 @@ pub(super) fn explain(
         expected: drafter.map_or(1.0, |_| choice.plan.rate),
         alternatives: alternatives.collect(),
         balance: ledger.balance(),
-        affordable: choice.affordable,
+        affordable: ledger.affordable(),
         curve: (1..=MAX_DRAFT + 1)
             .map(|rows| costs.measured_pass(rows))
             .collect(),
