@@ -15,7 +15,15 @@ use speck::terminal::{Exit, guard};
 
 fn main() -> ExitCode {
     guard::install_panic_hook();
-    let exit = commands::run(Cli::parse()).unwrap_or_else(|error| tell(&error));
+    let exit = match Cli::try_parse() {
+        Ok(cli) => commands::run(cli).unwrap_or_else(|error| tell(&error)),
+        Err(error) if error.use_stderr() => {
+            // It quotes the command line, which a script may have made of anything.
+            write!(std::io::stderr(), "{}", clean(&error.render().to_string())).ok();
+            Exit::Usage
+        }
+        Err(help) => help.exit(),
+    };
     exit.into()
 }
 

@@ -31,12 +31,25 @@ pub struct SamplingArgs {
     /// Subtract this from the logits of tokens that the answer has already, 0 to 10 [key: sampling.presence_penalty]
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = number::<0, MAX_NUMBER>)]
     pub presence_penalty: Option<f64>,
-    /// Repeat the answers of this seed; without it, one is drawn and shown [key: sampling.seed]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub seed: Option<u32>,
+    /// Repeat the answers of this seed, or draw one: "random", which is shown [key: sampling.seed]
+    #[arg(long, value_name = "N|random", value_parser = seed, allow_negative_numbers = true)]
+    pub seed: Option<Seed>,
     /// End an answer before this text; may be given several times [key: sampling.stop]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub stop: Vec<String>,
+}
+
+fn seed(text: &str) -> Result<Seed, String> {
+    if text == "random" {
+        return Ok(Seed::Random);
+    }
+    let number = text.parse().map(Seed::Fixed);
+    number.map_err(|_| {
+        format!(
+            "it is not \"random\" or a whole number from 0 to {}",
+            u32::MAX
+        )
+    })
 }
 
 fn number<const LEAST: u64, const MOST: u64>(text: &str) -> Result<f64, String> {
@@ -60,7 +73,7 @@ impl SamplingArgs {
             sampling.top_k = usize::try_from(top_k).unwrap_or(usize::MAX);
         }
         if let Some(seed) = self.seed {
-            sampling.seed = Seed::Fixed(seed);
+            sampling.seed = seed;
         }
         if !self.stop.is_empty() {
             sampling.stop.clone_from(&self.stop);

@@ -1,8 +1,5 @@
 //! `speck bench`: the strategies, side by side, on this machine.
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Context as _, Result, bail};
 use sysinfo::{CpuRefreshKind, System};
 
@@ -16,6 +13,7 @@ use crate::clean::clean;
 use crate::cli::BenchArgs;
 use crate::config;
 use crate::decoding::Decoder;
+use crate::files;
 use crate::measure::Costs;
 use crate::model::chat_template::{Message, Role};
 use crate::model::device::Device;
@@ -34,7 +32,13 @@ pub fn run(args: &BenchArgs) -> Result<Exit> {
     let prompts = prompts::collect(&args.prompts)
         .map_err(|error| UsageError(format!("--prompts: {error:#}")))?;
     if let Some(path) = &args.svg {
-        check_folder(path)?;
+        // Else it would be known only when all is done.
+        files::can_replace(path).map_err(|error| {
+            let shown = path.display();
+            UsageError(format!(
+                "--svg: {shown} cannot be written ({error}): name a new file, or one to replace"
+            ))
+        })?;
     }
     let contenders = Contender::complete(&args.strategies, config.decoding.draft_length);
     let cancel = cancel_on_interrupt()?;
@@ -55,7 +59,8 @@ pub fn run(args: &BenchArgs) -> Result<Exit> {
     stdout::write(&out)?;
     if let Some(path) = &args.svg {
         let drawn = chart::svg(&report).context("cannot draw the charts")?;
-        fs::write(path, drawn).with_context(|| format!("cannot write {}", path.display()))?;
+        files::replace(path, drawn.as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     match ended {
         Ok(()) => Ok(Exit::Done),
@@ -65,21 +70,6 @@ pub fn run(args: &BenchArgs) -> Result<Exit> {
         }
         Err(PassError::Failed(error)) => Err(error).context("the benchmark broke off"),
     }
-}
-
-/// A file that cannot be written would be known only when all is done.
-fn check_folder(path: &Path) -> Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
-        let why = format!(
-            "--svg: {} cannot be written: name a file in a folder that exists",
-            path.display()
-        );
-        return Err(UsageError(why).into());
-    }
-    Ok(())
 }
 
 /// Loads the pair, times its passes and runs everything: the report, and whether the runs came to their

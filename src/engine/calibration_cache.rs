@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::files;
 use crate::model::device::Device;
 use crate::model::load::Identity;
 use crate::strategy::Calibration;
@@ -115,15 +116,8 @@ impl CalibrationCache {
         entries.insert(0, new);
         entries.truncate(KEEP);
         fs::create_dir_all(&self.folder)?;
-        let path = self.folder.join(FILE);
-        let new = path.with_extension(std::process::id().to_string());
-        let written = fs::write(&new, serde_json::to_vec(&entries)?)
-            .and_then(|()| fs::rename(&new, &path))
-            .context("cannot write calibrations");
-        if written.is_err() {
-            let _ = fs::remove_file(&new);
-        }
-        written
+        files::replace(&self.folder.join(FILE), &serde_json::to_vec(&entries)?)
+            .context("cannot write calibrations")
     }
 }
 
