@@ -7,6 +7,7 @@ mod divert;
 mod esc;
 mod frame;
 pub mod guard;
+mod hang_up;
 mod signals;
 
 pub mod depth;

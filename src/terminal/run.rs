@@ -27,6 +27,7 @@ use super::esc::{EscGuard, HOLD_LOCAL, HOLD_REMOTE};
 use super::exit::Exit;
 use super::frame::{FrameBackend, unbuffered_stdout};
 use super::guard::{Guard, restore};
+use super::hang_up::{HangUpWatch, terminal_is_there};
 use super::signals::{self, Signal, Signals};
 use super::{stdout, summary};
 
@@ -102,6 +103,7 @@ struct Screen<'a> {
     drawn: Option<Instant>,
     /// What was drawn is out of date; the next frame comes so long after the last.
     changed: Option<Duration>,
+    _hang_up: HangUpWatch,
     // Last: the terminal is given back after nothing uses it any more.
     guard: Guard,
 }
@@ -136,6 +138,7 @@ impl<'a> Screen<'a> {
             frame: if remote { FRAME_REMOTE } else { FRAME },
             drawn: None,
             changed: Some(FRAME_OF_INPUT),
+            _hang_up: HangUpWatch::start()?,
             guard,
         })
     }
@@ -287,9 +290,4 @@ async fn until(time: Option<Instant>) {
         Some(time) => sleep_until(time.into()).await,
         None => pending().await,
     }
-}
-
-/// Whether there is still a terminal behind standard output.
-fn terminal_is_there() -> bool {
-    rustix::termios::tcgetattr(io::stdout()).is_ok()
 }
