@@ -197,7 +197,10 @@ fn suspending_gives_the_terminal_to_the_shell_and_takes_it_again() {
     pty.keys(CTRL_C);
     pty.wait_gone("kept text");
     pty.keys(CTRL_D);
-    pty.wait("the shell", is_normal);
+    // Its prompt: what is typed while the program ends is the program's.
+    pty.wait("the shell", |screen| {
+        is_normal(screen) && screen.contents().trim_end().ends_with("shell>")
+    });
     pty.keys("echo code $?\r");
     pty.wait_for("code 0");
 }
