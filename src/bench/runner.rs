@@ -6,8 +6,7 @@
 //! helped by one before it**: strategies forget what they learnt, and draft models what they read.
 
 use crate::cancel::Cancel;
-use crate::decoding::{self, Decoder};
-use crate::engine::protocol::Round;
+use crate::decoding::Decoder;
 use crate::model::{PassError, Token};
 use crate::stats::{Stats, Totals};
 
@@ -117,7 +116,7 @@ fn answer(
     let mut draft_error = None;
     while text.len() < budget {
         let round = decoder.round(budget - text.len(), cancel)?;
-        stats.push(&counted(&round));
+        stats.push(&round.counts());
         text.extend(&round.emitted);
         draft_error = draft_error.or(round.draft_error);
         if round.ended {
@@ -130,22 +129,4 @@ fn answer(
         decode: stats.decode().clone(),
         draft_error,
     })
-}
-
-/// The counts and times of a round, as the statistics take them.
-fn counted(round: &decoding::Round) -> Round {
-    Round {
-        strategy: round.strategy,
-        n_drafted: round.drafted.len(),
-        n_verified: round.n_verified,
-        n_accepted: round.n_accepted,
-        n_emitted: round.emitted.len(),
-        draft_time: round.draft_time,
-        verify_time: round.verify_time,
-        other_time: round.other_time,
-        pieces: Vec::new(),
-        context_used: 0,
-        note: None,
-        explanation: None,
-    }
 }

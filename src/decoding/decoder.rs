@@ -11,7 +11,7 @@ use anyhow::anyhow;
 
 use super::verify;
 use crate::cancel::Cancel;
-use crate::engine::protocol::Explanation;
+use crate::engine::protocol::{self, Explanation};
 use crate::model::{Model, PassError, Token};
 use crate::sampling::{Sampler, Sampling};
 use crate::strategy::{Calibration, Feedback, Strategy, common_prefix};
@@ -65,6 +65,26 @@ pub struct Round {
     pub other_time: Duration,
     /// Why the strategy could not draft, if so.
     pub draft_error: Option<String>,
+}
+
+impl Round {
+    /// Its counts and times, as the statistics take them: without text, context or reasons.
+    pub fn counts(&self) -> protocol::Round {
+        protocol::Round {
+            strategy: self.strategy,
+            n_drafted: self.drafted.len(),
+            n_verified: self.n_verified,
+            n_accepted: self.n_accepted,
+            n_emitted: self.emitted.len(),
+            draft_time: self.draft_time,
+            verify_time: self.verify_time,
+            other_time: self.other_time,
+            pieces: Vec::new(),
+            context_used: 0,
+            note: None,
+            explanation: None,
+        }
+    }
 }
 
 impl Decoder {

@@ -330,7 +330,7 @@ impl<'a> Worker<'a> {
             self.meter_round(&round, finished.answer_tokens == 0);
             finished.answer_tokens += round.emitted.len();
             let ended = round.ended;
-            let published = self.publish(round, &mut text);
+            let published = self.publish(&round, &mut text);
             answer += &published.text();
             self.tell(Event::Round(published));
             if text.stopped() {
@@ -385,23 +385,16 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn publish(&self, round: decoding::Round, text: &mut AnswerText) -> Round {
+    fn publish(&self, round: &decoding::Round, text: &mut AnswerText) -> Round {
         // Where drafting failed, what was chosen is not what was done.
         let failed = round.draft_error.is_some();
         let explanation = (!failed).then(|| self.decoder.explanation()).flatten();
         Round {
-            strategy: round.strategy,
-            n_drafted: round.drafted.len(),
-            n_verified: round.n_verified,
-            n_accepted: round.n_accepted,
-            n_emitted: round.emitted.len(),
-            draft_time: round.draft_time,
-            verify_time: round.verify_time,
-            other_time: round.other_time,
+            note: round.draft_error.clone(),
             pieces: text.take_round(round.n_accepted),
             context_used: self.decoder.committed().len(),
-            note: round.draft_error,
             explanation: explanation.map(Arc::new),
+            ..round.counts()
         }
     }
 
