@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::guess::SCORED_ROWS;
 use crate::measure;
 
 /// Rows of the longest pass that has a ratio of its own; beyond, the curve goes on straight.
@@ -26,6 +27,10 @@ const KNOWN: f64 = 3.0;
 const UNANCHORED: usize = 8;
 /// How far a plain pass after those moves the split between scale and ratios.
 const ANCHOR_GAIN: f64 = 0.3;
+/// The most that the time of reading many tokens counts for beside what was expected.
+const READING_CLAMP: f64 = 0.5;
+/// How far it moves what is expected.
+const READING_GAIN: f64 = 0.3;
 /// Ratio by which a row more is expected to cost where nothing was calibrated.
 const GUESSED_SLOPE: f64 = 0.1;
 /// Draft step against a plain pass where nothing was calibrated.
@@ -143,6 +148,8 @@ pub(super) struct Costs {
     /// A draft step against a plain pass.
     step: f64,
     step_weight: f64,
+    /// What reading many tokens takes against what the draft model's curve says of it.
+    reading: f64,
     /// Passes since the last plain one.
     since_plain: usize,
 }
@@ -156,6 +163,7 @@ impl Costs {
             draft: Curve::guess(),
             step: GUESSED_STEP,
             step_weight: 0.0,
+            reading: 1.0,
             since_plain: 0,
         }
     }
@@ -181,6 +189,7 @@ impl Costs {
             draft,
             step,
             step_weight,
+            reading: 1.0,
             since_plain: 0,
         }
     }
@@ -208,7 +217,12 @@ impl Costs {
 
     /// A pass of the draft model over `rows`, in plain passes.
     pub fn draft_pass(&self, rows: usize) -> f64 {
-        self.step * self.draft.ratio(rows)
+        let reading = if rows > SCORED_ROWS {
+            self.reading
+        } else {
+            1.0
+        };
+        self.step * self.draft.ratio(rows) * reading
     }
 
     /// Passes of the target since the last plain one.
@@ -253,6 +267,22 @@ impl Costs {
             *ratio = (*ratio / shift).max(1.0);
         }
         self.step /= shift;
+    }
+
+    /// Takes the time of passes of the draft model of which the first read many tokens, as
+    /// [`Self::observe_draft`] does, and says what they cost in plain passes.
+    ///
+    /// It is one sample for each answer, and may come from a machine that was busy just then: it counts as far
+    /// as it is within half of what was expected, or one bad moment would forbid drafting for an answer.
+    pub fn observe_reading(&mut self, passes: &[usize], ms: f64, rows: usize, pass_ms: f64) -> f64 {
+        let expected: f64 = passes.iter().map(|&rows| self.draft_pass(rows)).sum();
+        let measured = ms / pass_ms * self.pass(rows) / expected - 1.0;
+        if !measured.is_finite() {
+            return expected;
+        }
+        let error = measured.clamp(-READING_CLAMP, READING_CLAMP);
+        self.reading *= 1.0 + READING_GAIN * error;
+        expected * (1.0 + error)
     }
 
     /// Takes the time of the draft model's passes over each of `passes` rows, against the `pass_ms` of the
@@ -355,6 +385,29 @@ mod tests {
         }
         assert!(costs.pass(2) > 2.5 && costs.pass(8) > 5.0, "{costs:?}");
         near(costs.plain_ms().unwrap(), 10.0, 2.0);
+    }
+
+    #[test]
+    fn the_time_of_reading_counts_within_half_of_what_was_expected_and_is_learnt() {
+        let fresh = || Costs::calibrated(&calibration(&[(1, 10.0), (4, 13.0), (32, 69.0)], 1.0));
+        let expected = fresh().draft_pass(100);
+        let check = |slow: f64, load: f64, factor: f64| {
+            let spent =
+                fresh().observe_reading(&[100], 10.0 * expected * slow * load, 1, 10.0 * load);
+            near(spent / expected, factor, 1e-9);
+        };
+        check(1.0, 1.0, 1.0);
+        check(1.2, 1.0, 1.2);
+        check(1.2, 5.0, 1.2);
+        check(9.0, 1.0, 1.5);
+        check(0.1, 1.0, 0.5);
+        check(f64::NAN, 1.0, 1.0);
+        let mut costs = fresh();
+        for _ in 0..20 {
+            costs.observe_reading(&[100], 30.0 * expected, 1, 10.0);
+        }
+        near(costs.draft_pass(100) / expected, 3.0, 0.1);
+        near(costs.draft_pass(4), fresh().draft_pass(4), 1e-9);
     }
 
     #[test]

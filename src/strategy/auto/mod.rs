@@ -47,8 +47,6 @@ const PROBE_EVERY: usize = 64;
 const PROBE_BUDGET: f64 = 0.005;
 /// The acceptance that is hoped for when asking.
 const HOPE: f64 = 0.9;
-/// How far the time of reading a prompt may differ from what the draft model's curve says.
-const PREFILL_RANGE: (f64, f64) = (0.1, 3.0);
 
 /// Drafts with whatever pays.
 pub struct Auto {
@@ -197,18 +195,14 @@ impl Strategy for Auto {
         let mut spent = self.costs.pass(rows);
         if let Some(model) = &mut self.model {
             let draft_ms = ms(round.draft_time);
-            if typical && !model.prefilled() {
-                let passes = model.passes();
-                self.costs.observe_draft(passes, draft_ms, rows, pass_ms);
-            }
-            let passes = model.passes().iter();
-            let expected: f64 = passes.map(|&rows| self.costs.draft_pass(rows)).sum();
-            spent += match self.costs.plain_ms() {
-                Some(plain_ms) if model.prefilled() => {
-                    let (low, high) = PREFILL_RANGE;
-                    (draft_ms / plain_ms).clamp(low * expected, high * expected)
+            let passes = model.passes();
+            spent += if model.prefilled() {
+                self.costs.observe_reading(passes, draft_ms, rows, pass_ms)
+            } else {
+                if typical {
+                    self.costs.observe_draft(passes, draft_ms, rows, pass_ms);
                 }
-                Some(_) | None => expected,
+                passes.iter().map(|&rows| self.costs.draft_pass(rows)).sum()
             };
             model.accept(round.committed, round.n_emitted);
         }

@@ -289,6 +289,26 @@ fn what_disturbs_the_machine_does_not_change_the_choice() {
 }
 
 #[test]
+fn a_machine_that_is_busy_while_the_prompt_is_read_does_not_forbid_the_draft_model() {
+    for seed in 0..20 {
+        let mut kind = Kind {
+            machine: Machine::quiet(two_cores, 0.0625),
+            prompt: 60,
+            stretches: &[text(200, 0.7)],
+            warm: false,
+        };
+        let share = |outcome: &Outcome| drafted(outcome).0 as f64 / outcome.rounds.len() as f64;
+        let undisturbed = share(&kind.auto(seed, BUDGET));
+        kind.machine.load = |ms, _| if ms < 500.0 { 4.0 } else { 1.0 };
+        let disturbed = share(&kind.auto(seed, BUDGET));
+        assert!(
+            undisturbed > 0.5 && disturbed > undisturbed - 0.1,
+            "{seed}: {undisturbed} {disturbed}"
+        );
+    }
+}
+
+#[test]
 fn every_round_is_explained_and_no_debt_exceeds_the_budget() {
     let kind = Kind {
         machine: Machine::quiet(flat, 0.3),
