@@ -53,6 +53,7 @@ fn reason(choice: &Choice, acceptance: Option<f64>, costs: &Costs) -> String {
             format!("{name} {}: {rate:.1}x expected", choice.drafted)
         }
         (None, Because::Anchor) => "plain: to time a plain pass".to_owned(),
+        (None, Because::FirstToken) => "plain: the first token waits for nothing".to_owned(),
         (None, Because::NotAffordable(drafter)) => {
             let name = drafter.name();
             let left = choice.affordable.max(0.0);

@@ -150,12 +150,18 @@ impl Strategy for Auto {
             model.forget_round();
             offers.extend(model.offer(committed, limit, &self.costs));
         }
-        let plan = self.chooser.choose(&offers, &self.costs, &self.ledger);
+        let plan = if self.first {
+            choose::FIRST
+        } else {
+            self.chooser.choose(&offers, &self.costs, &self.ledger)
+        };
         let affordable = self.ledger.affordable();
         let by_model = offers
             .iter()
             .find(|offer| offer.drafter == DraftedBy::Model);
-        let probe = by_model.and_then(|offer| self.probe(committed, plan.rate, offer));
+        let probe = by_model
+            .filter(|_| !self.first)
+            .and_then(|offer| self.probe(committed, plan.rate, offer));
 
         let known = (&self.costs, &self.ends[..]);
         let drafted = match (plan.drafter, &mut self.model, by_model) {

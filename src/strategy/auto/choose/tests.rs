@@ -132,7 +132,7 @@ fn what_plain_costs_is_looked_at_now_and_then() {
         anchors += usize::from(plan.because == Because::Anchor);
         costs.observe_pass(plan.length + 1, 10.0 * flat(plan.length + 1));
     }
-    assert_eq!(anchors, 10);
+    assert_eq!(anchors, 5);
 }
 
 #[test]
