@@ -7,7 +7,6 @@ mod order;
 
 use candle_core::Device;
 use candle_core::Tensor;
-use candle_core::quantized::ggml_file::qtensor_from_ggml;
 use candle_core::quantized::{GgmlDType, QTensor};
 
 use super::attention::{self, HeadCache};
@@ -50,7 +49,6 @@ fn blocks(dtype: GgmlDType, rows: usize, columns: usize) -> (Vec<u8>, Vec<f32>) 
         Tensor::from_vec(numbers(7, rows * columns), (rows, columns), &Device::Cpu).unwrap();
     let tensor = QTensor::quantize(&values, dtype).unwrap();
     let bytes = tensor.data().unwrap().into_owned();
-    let tensor = qtensor_from_ggml(dtype, &bytes, vec![rows, columns], &Device::Cpu).unwrap();
     let read = tensor
         .dequantize(&Device::Cpu)
         .unwrap()
