@@ -12,6 +12,9 @@ use super::ledger::Ledger;
 pub(super) const MAX_DRAFT: usize = 16;
 /// How much better a change must be.
 pub(super) const BETTER: f64 = 1.03;
+/// How much better still where the budget is nearly lost: what is left of it is kept for drafts that are worth
+/// more than those that lost it.
+const CAUTION: f64 = 0.08;
 /// Rounds in a row for which it must be so before the draft model is taken up or left.
 const ROUNDS: usize = 3;
 /// Further drafts that must be affordable before a draft model reads much.
@@ -173,6 +176,7 @@ impl Chooser {
             };
         }
         let affordable = ledger.affordable();
+        let enough = BETTER + CAUTION * ledger.strain();
         let mut free = PLAIN;
         let mut model = None;
         let mut refused: Option<(DraftedBy, f64)> = None;
@@ -197,13 +201,13 @@ impl Chooser {
             match offer.drafter {
                 DraftedBy::Model => model = Some(plan),
                 DraftedBy::Lookup | DraftedBy::Recycling => {
-                    if rate >= BETTER && rate > free.rate {
+                    if rate >= enough && rate > free.rate {
                         free = plan;
                     }
                 }
             }
         }
-        let mut plan = self.free_or_model(free, model);
+        let mut plan = self.free_or_model(free, model, enough);
         if plan.drafter.is_none()
             && let Some((drafter, _)) = refused
         {
@@ -212,11 +216,11 @@ impl Chooser {
         plan
     }
 
-    fn free_or_model(&mut self, free: Plan, model: Option<Plan>) -> Plan {
+    fn free_or_model(&mut self, free: Plan, model: Option<Plan>, enough: f64) -> Plan {
         let Some(model) = model else {
             return free;
         };
-        let enter = model.rate >= BETTER * free.rate;
+        let enter = model.rate >= BETTER * free.rate && model.rate >= enough;
         let leave = free.rate >= BETTER * model.rate;
         let using = *self.using_model.get_or_insert(enter);
         self.against = match (using, enter, leave) {

@@ -41,6 +41,16 @@ impl Ledger {
         self.saved + self.budget * (self.emitted + 1).max(GRACE) as f64
     }
 
+    /// The share of an answer's budget that is lost, from 0 to 1.
+    pub fn strain(&self) -> f64 {
+        let whole = self.budget * (self.emitted + 1).max(GRACE) as f64;
+        if whole.is_finite() {
+            (-self.saved / whole).clamp(0.0, 1.0)
+        } else {
+            0.0
+        }
+    }
+
     /// Whether losing `loss` plain passes is affordable.
     pub fn allows(&self, loss: f64) -> bool {
         loss <= self.affordable()
@@ -77,6 +87,21 @@ mod tests {
         check(&[(3, 1.0)], 4.0);
         check(&[(99, 99.0)], 2.0);
         check(&[(199, 200.5)], 2.5);
+    }
+
+    #[test]
+    fn the_strain_is_the_share_of_the_budget_that_is_lost() {
+        let check = |budget: f64, emitted: usize, spent: f64, expect: f64| {
+            let mut ledger = Ledger::new(budget);
+            ledger.settle(emitted, spent);
+            assert!((ledger.strain() - expect).abs() < 1e-9, "{ledger:?}");
+        };
+        check(BUDGET, 0, 0.0, 0.0);
+        check(BUDGET, 5, 1.0, 0.0);
+        check(BUDGET, 5, 6.0, 0.5);
+        check(BUDGET, 5, 17.0, 1.0);
+        check(BUDGET, 199, 201.0, 0.5);
+        check(f64::INFINITY, 5, 6.0, 0.0);
     }
 
     #[test]
