@@ -4,22 +4,26 @@ use crate::app::keymap::BINDINGS;
 use crate::app::slash::COMMANDS;
 
 /// A row of the help.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Row {
     /// A title.
     Title(&'static str),
     /// Space.
     Blank,
     /// A key or command, and what it does.
-    Entry(&'static str, &'static str),
+    Entry(String, &'static str),
 }
 
 /// The rows of the help.
 pub fn rows() -> Vec<Row> {
     let keys = BINDINGS.iter().filter(|binding| !binding.label.is_empty());
     let mut rows = vec![Row::Title("keys")];
-    rows.extend(keys.map(|binding| Row::Entry(binding.label, binding.help)));
+    rows.extend(keys.map(|binding| Row::Entry(binding.label.to_owned(), binding.help)));
     rows.extend([Row::Blank, Row::Title("commands")]);
-    rows.extend(COMMANDS.iter().map(|(typed, help)| Row::Entry(typed, help)));
+    rows.extend(
+        COMMANDS
+            .iter()
+            .map(|command| Row::Entry(command.usage(), command.help)),
+    );
     rows
 }

@@ -84,6 +84,30 @@ impl Input {
         column == self.area.lines()[row].chars().count()
     }
 
+    /// What is typed, if it is one line that starts with `/` but not `//`, and nothing that was typed
+    /// before.
+    pub fn command_line(&self) -> Option<&str> {
+        let [line] = self.area.lines() else {
+            return None;
+        };
+        let is_command = line.starts_with('/') && !line.starts_with("//");
+        let recalled = self.recalled.as_ref();
+        let before = recalled.and_then(|(place, _)| self.history.get(*place));
+        (is_command && before != Some(line)).then_some(line)
+    }
+
+    /// Replaces the text as an edit that can be undone.
+    pub fn replace(&mut self, text: &str) {
+        let typed = self.text();
+        match text.strip_prefix(&typed) {
+            Some(rest) if self.at_line_end() => self.insert(rest),
+            Some(_) | None => {
+                self.area.select_all();
+                self.insert(text);
+            }
+        }
+    }
+
     /// Replaces the text; the cursor goes to its end.
     pub fn set(&mut self, text: &str) {
         self.area = TextArea::new(text.split('\n').map(str::to_owned).collect());

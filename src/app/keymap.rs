@@ -12,6 +12,8 @@ use crate::app::input::Edit;
 pub enum Action {
     /// Sends the message, or runs the command that is typed.
     Send,
+    /// Completes a command.
+    Complete,
     /// Drafts with the next strategy.
     NextStrategy,
     /// Stops the answer, or clears the input, or quits when asked twice.
@@ -96,6 +98,12 @@ pub const BINDINGS: &[Binding] = &[
         Action::Edit(Edit::Newline),
         "Ctrl-J",
         "new line (or \\ Enter)",
+    ),
+    bind(
+        &[(NONE, KeyCode::Tab)],
+        Action::Complete,
+        "/ Tab",
+        "complete a command",
     ),
     bind(
         &[(NONE, KeyCode::BackTab)],

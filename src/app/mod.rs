@@ -9,6 +9,7 @@ pub mod geometry;
 pub mod help;
 pub mod input;
 pub mod keymap;
+pub mod popup;
 pub mod scroll;
 pub mod slash;
 pub mod transcript;
@@ -25,6 +26,7 @@ use ratatui::layout::Rect;
 
 use crate::app::geometry::{Geometry, PanelArea};
 use crate::app::input::Input;
+use crate::app::popup::PopupState;
 use crate::app::scroll::Scroll;
 use crate::app::transcript::Transcript;
 use crate::cancel::Cancel;
@@ -156,6 +158,7 @@ pub struct App {
     transcript: Transcript,
     scroll: Scroll,
     input: Input,
+    popup: PopupState,
     asked: Option<Asked>,
     /// What drafts, and what was asked to draft next.
     strategy: Option<&'static str>,
@@ -186,6 +189,7 @@ impl App {
             transcript: Transcript::new(1),
             scroll: Scroll::default(),
             input: Input::default(),
+            popup: PopupState::default(),
             asked: None,
             strategy: None,
             wanted: None,
@@ -308,6 +312,7 @@ impl App {
 
     /// Fits lines and view to the screen after a change.
     fn settle(&mut self) {
+        self.settle_popup();
         let geometry = self.own_geometry();
         let anchor = self.transcript.anchor(self.scroll.top);
         if self.transcript.set_width(geometry.text_width()) && !self.scroll.follow {

@@ -10,7 +10,7 @@ use crate::app::help;
 use crate::app::input::Edit;
 use crate::app::keymap::{Action, action};
 use crate::app::scroll::Scroll;
-use crate::app::slash::{self, Slash};
+use crate::app::slash::{self, Command as Row, Parsed, Slash};
 use crate::app::{App, Asked, Effect, Msg, Phase, QUIT_WITHIN, Shown};
 use crate::cancel::Cancel;
 use crate::engine::protocol::Command;
@@ -80,8 +80,12 @@ impl App {
         if self.help.is_some() && self.act_in_help(action) {
             return Vec::new();
         }
+        if let Some(effects) = self.act_in_popup(action) {
+            return effects;
+        }
         match action {
             Action::Send => return self.enter(),
+            Action::Complete => {}
             Action::NextStrategy => return self.next_strategy(),
             Action::Interrupt => return self.interrupt(quit_asked),
             Action::Escape => self.escape(),
@@ -121,7 +125,8 @@ impl App {
                 self.help = None;
                 return true;
             }
-            Action::NextStrategy
+            Action::Complete
+            | Action::NextStrategy
             | Action::Interrupt
             | Action::EndOfInput
             | Action::End
@@ -157,16 +162,16 @@ impl App {
             return Vec::new();
         }
         match slash::parse(&text) {
-            Some(Ok(command)) => self.run(command),
-            Some(Err(message)) => {
+            Parsed::Command(command, name) => self.run(command, name),
+            Parsed::Wrong(message) => {
                 self.tell(Kind::Error, &message);
                 Vec::new()
             }
-            None => self.send(),
+            Parsed::Message(text) => self.send(text),
         }
     }
 
-    fn send(&mut self) -> Vec<Effect> {
+    fn send(&mut self, text: String) -> Vec<Effect> {
         if self.is_dead() {
             self.say("the engine has ended: press q to quit");
             return Vec::new();
@@ -183,7 +188,7 @@ impl App {
             });
             return Vec::new();
         }
-        let text = self.input.take();
+        self.input.take();
         let cancel = Cancel::new();
         self.transcript.push(Kind::User, &text);
         let state = match self.phase {
@@ -207,9 +212,12 @@ impl App {
         vec![Effect::Engine(Command::Send { text, cancel })]
     }
 
-    fn run(&mut self, command: Slash) -> Vec<Effect> {
-        if command == Slash::New && self.asked.is_some() {
-            self.say("an answer is being written: Ctrl-C stops it, then /new works");
+    fn run(&mut self, command: Slash, name: &str) -> Vec<Effect> {
+        let waits = Row::named(name).is_some_and(|row| !row.while_answering);
+        if waits && self.asked.is_some() {
+            self.say(format!(
+                "an answer is being written: Ctrl-C stops it, then /{name} works"
+            ));
             return Vec::new();
         }
         self.input.take();

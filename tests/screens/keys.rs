@@ -83,6 +83,49 @@ fn commands() {
     check("a<Enter>/new<Enter>", &["send a"], "/new");
 }
 
+#[test]
+fn commands_are_completed() {
+    check("/mo<Tab>", &[], "/mode ");
+    check("/mo<Tab>lo<Tab>", &[], "/mode lookup");
+    check("/mode dr<Enter>", &["strategy draft"], "");
+    check("/mode <Down><Enter>", &["strategy draft"], "");
+    check("/mode <C-n><C-n><C-p><Enter>", &["strategy draft"], "");
+    check("/mode <Up><Enter>", &["strategy lookup-transformers"], "");
+    check("/sho<Enter>", &[], "/show ");
+    check("/sho<Enter><Enter>", &[], "");
+    check("/qt<Enter>", &["quit"], "");
+    check("/ne<Tab><C-_>", &[], "/ne");
+    check("/mo<Esc><Enter>", &[], "/mo");
+    check("/mo<Esc><Tab>", &[], "/mode ");
+    check("/mode xyz<Tab><Enter>", &[], "");
+}
+
+#[test]
+fn what_is_no_command_is_not_completed() {
+    check("//mode is it<Tab><Enter>", &["send /mode is it"], "");
+    check("a /mo<Tab><Enter>", &["send a /mo"], "");
+    check("<Tab>a<Enter>", &["send a"], "");
+    check(
+        "/mode plain<Enter>x<Enter><C-p><C-p><C-p>",
+        &["strategy plain", "send x"],
+        "/mode plain",
+    );
+    check("/new<Enter><C-p><C-u>/mo<Tab>", &["reset"], "/mode ");
+    let mut user = User::ready((20, 5));
+    user.keys("/mode dr<Enter>");
+    assert!(user.effects.is_empty(), "nothing invisible is chosen");
+}
+
+#[test]
+fn esc_closes_the_list_before_it_stops_the_answer() {
+    let mut user = User::ready(SIZE);
+    user.keys("one<Enter>/mo<Esc>");
+    says_not(&user, "── commands");
+    assert!(!user.cancels[0].is_cancelled());
+    user.keys("<Esc>");
+    assert!(user.cancels[0].is_cancelled());
+}
+
 #[track_caller]
 fn says(user: &User, text: &str) {
     let picture = user.picture();
@@ -111,7 +154,7 @@ fn unknown_commands_and_strategies_list_the_known_ones() {
     let mut user = User::ready(SIZE);
     user.keys("/nwe<Enter>");
     says(&user, "There is no command `/nwe`");
-    says(&user, "/mode NAME");
+    says(&user, "Did you mean `/new`?");
     user.keys("<C-c>/mode fast<Enter>");
     says(&user, "There is no strategy `fast` here");
     says(&user, "lookup (repeats");

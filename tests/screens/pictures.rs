@@ -186,6 +186,18 @@ fn help() {
 }
 
 #[test]
+fn completing_a_command() {
+    pictures("popup", |size| {
+        let mut user = streaming(size);
+        user.keys("/<Down>");
+        user
+    });
+    let mut user = streaming((80, 24));
+    user.keys("/mode l");
+    assert_snapshot!("popup_argument", user.picture());
+}
+
+#[test]
 fn stopped() {
     pictures("stopped", |size| {
         let mut user = streaming(size);

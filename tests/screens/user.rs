@@ -217,6 +217,7 @@ fn key(name: &str) -> (KeyCode, KeyModifiers) {
     let code = match name {
         "Enter" => KeyCode::Enter,
         "Esc" => KeyCode::Esc,
+        "Tab" if modifiers.is_empty() => KeyCode::Tab,
         "Tab" if modifiers == KeyModifiers::SHIFT => KeyCode::BackTab,
         "Up" => KeyCode::Up,
         "Down" => KeyCode::Down,
