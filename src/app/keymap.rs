@@ -42,6 +42,10 @@ pub enum Action {
     HistoryBack,
     /// The message typed after.
     HistoryForward,
+    /// Searches the messages typed before.
+    SearchHistory,
+    /// Opens the message in an editor.
+    OpenEditor,
     /// Panel on or off.
     TogglePanel,
     /// Draws everything anew.
@@ -168,6 +172,18 @@ pub const BINDINGS: &[Binding] = &[
         Action::HistoryForward,
         "",
         "",
+    ),
+    bind(
+        &[(CTRL, KeyCode::Char('r'))],
+        Action::SearchHistory,
+        "Ctrl-R",
+        "search them",
+    ),
+    bind(
+        &[(CTRL, KeyCode::Char('g'))],
+        Action::OpenEditor,
+        "Ctrl-G",
+        "write in an editor",
     ),
     bind(
         &[(CTRL, KeyCode::Char('t'))],

@@ -5,17 +5,22 @@
 //! **Text from outside is cleaned when it comes in**; what is sent to the engine stays as typed.
 
 pub mod block;
+pub mod draft;
 pub mod geometry;
 pub mod help;
+pub mod history;
 pub mod input;
 pub mod keymap;
 pub mod popup;
 pub mod scroll;
 pub mod slash;
 pub mod transcript;
+pub mod typed;
 pub mod wrap;
 
 mod engine_event;
+mod outside;
+mod search;
 mod update;
 
 use std::sync::Arc;
@@ -24,11 +29,14 @@ use std::time::{Duration, Instant};
 use crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
+use crate::app::block::Kind;
 use crate::app::geometry::{Geometry, PanelArea};
 use crate::app::input::Input;
 use crate::app::popup::PopupState;
 use crate::app::scroll::Scroll;
+use crate::app::search::Search;
 use crate::app::transcript::Transcript;
+use crate::app::typed::Typed;
 use crate::cancel::Cancel;
 use crate::engine::protocol::{Command, Event, Explanation, Fetch, Loading, Ready};
 use crate::stats::Stats;
@@ -55,6 +63,10 @@ pub enum Msg {
     Resize(u16, u16),
     /// The engine's word.
     Engine(Event),
+    /// The text from the editor, or why there is none.
+    Edited(Result<String, String>),
+    /// What came of an effect, in words.
+    Told(Result<String, String>),
     /// The time that [`App::wake_at`] asked for has come.
     Tick,
 }
@@ -64,6 +76,10 @@ pub enum Msg {
 pub enum Effect {
     /// Tell the engine.
     Engine(Command),
+    /// Keep what was typed for later runs.
+    Remember(Typed),
+    /// Open a text in the user's editor; what comes of it is a [`Msg::Edited`].
+    Edit(String),
     /// Leave.
     Quit,
     /// Draw everything anew.
@@ -73,7 +89,7 @@ pub enum Effect {
 }
 
 /// How the app starts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct AppSettings {
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
@@ -81,6 +97,10 @@ pub struct AppSettings {
     pub panel: bool,
     /// Whether accepted tokens are marked.
     pub show_tokens: bool,
+    /// Messages of earlier runs, oldest first.
+    pub history: Vec<Typed>,
+    /// What the user should know, each one line.
+    pub notes: Vec<String>,
 }
 
 impl Default for AppSettings {
@@ -89,6 +109,8 @@ impl Default for AppSettings {
             size: (80, 24),
             panel: true,
             show_tokens: false,
+            history: Vec::new(),
+            notes: Vec::new(),
         }
     }
 }
@@ -159,6 +181,7 @@ pub struct App {
     scroll: Scroll,
     input: Input,
     popup: PopupState,
+    search: Option<Search>,
     asked: Option<Asked>,
     /// What drafts, and what was asked to draft next.
     strategy: Option<&'static str>,
@@ -188,8 +211,9 @@ impl App {
             ready: None,
             transcript: Transcript::new(1),
             scroll: Scroll::default(),
-            input: Input::default(),
+            input: Input::new(settings.history),
             popup: PopupState::default(),
+            search: None,
             asked: None,
             strategy: None,
             wanted: None,
@@ -205,6 +229,9 @@ impl App {
             notice: None,
             quit_until: None,
         };
+        for note in &settings.notes {
+            app.transcript.push(Kind::Notice, note);
+        }
         app.settle();
         app
     }
@@ -312,6 +339,7 @@ impl App {
 
     /// Fits lines and view to the screen after a change.
     fn settle(&mut self) {
+        self.settle_search();
         self.settle_popup();
         let geometry = self.own_geometry();
         let anchor = self.transcript.anchor(self.scroll.top);

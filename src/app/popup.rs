@@ -13,7 +13,7 @@ use crate::app::{App, Effect};
 pub struct Popup {
     /// What it lists.
     pub title: &'static str,
-    /// Its rows, best first; never empty.
+    /// Its rows, best first.
     pub rows: Vec<PopupRow>,
     /// The row that Enter and Tab take.
     pub selected: usize,
@@ -32,6 +32,18 @@ pub struct PopupRow {
     whole: bool,
 }
 
+impl PopupRow {
+    /// A row that is no command.
+    pub(super) fn new(label: String) -> Self {
+        Self {
+            label,
+            help: String::new(),
+            text: String::new(),
+            whole: true,
+        }
+    }
+}
+
 /// What is kept between two keys.
 #[derive(Debug, Default)]
 pub(super) struct PopupState {
@@ -43,6 +55,9 @@ pub(super) struct PopupState {
 impl App {
     /// The list above the input, where there is something to list and room for it.
     pub fn popup(&self) -> Option<Popup> {
+        if self.searching() {
+            return self.found();
+        }
         let typed = self.input.command_line()?;
         if self.popup.closed || self.help.is_some() || self.own_geometry().popup_rows() == 0 {
             return None;
@@ -69,6 +84,9 @@ impl App {
 
     /// Moves in the list, takes its row or closes it; `None` where the action is not the list's.
     pub(super) fn act_in_popup(&mut self, action: Action) -> Option<Vec<Effect>> {
+        if self.searching() {
+            return None;
+        }
         if action == Action::Complete {
             self.popup.closed = false;
         }

@@ -23,7 +23,7 @@ impl App {
     pub fn update(&mut self, msg: Msg, now: Instant) -> Vec<Effect> {
         self.now = self.now.max(now);
         self.expire();
-        let effects = match msg {
+        let mut effects = match msg {
             Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
             Msg::Key(key) if self.is_dead() && key.code == KeyCode::Char('q') => vec![Effect::Quit],
             Msg::Key(key) => match action(key) {
@@ -32,7 +32,7 @@ impl App {
             },
             Msg::Paste(text) => {
                 self.help = None;
-                self.input.insert(&text);
+                self.paste(&text);
                 Vec::new()
             }
             Msg::Scroll(lines) => {
@@ -51,9 +51,22 @@ impl App {
                 self.hear(event);
                 Vec::new()
             }
+            Msg::Edited(result) => {
+                self.edited(result);
+                Vec::new()
+            }
+            Msg::Told(result) => {
+                self.told(&result);
+                Vec::new()
+            }
             Msg::Tick => Vec::new(),
         };
         self.settle();
+        // First: nothing is done after an effect that quits.
+        effects.splice(
+            0..0,
+            self.input.take_fresh().into_iter().map(Effect::Remember),
+        );
         effects
     }
 
@@ -80,12 +93,17 @@ impl App {
         if self.help.is_some() && self.act_in_help(action) {
             return Vec::new();
         }
+        if let Some(effects) = self.act_in_search(action) {
+            return effects;
+        }
         if let Some(effects) = self.act_in_popup(action) {
             return effects;
         }
         match action {
             Action::Send => return self.enter(),
             Action::Complete => {}
+            Action::SearchHistory => self.search_history(),
+            Action::OpenEditor => return self.open_editor(),
             Action::NextStrategy => return self.next_strategy(),
             Action::Interrupt => return self.interrupt(quit_asked),
             Action::Escape => self.escape(),
@@ -126,6 +144,8 @@ impl App {
                 return true;
             }
             Action::Complete
+            | Action::SearchHistory
+            | Action::OpenEditor
             | Action::NextStrategy
             | Action::Interrupt
             | Action::EndOfInput
@@ -188,9 +208,14 @@ impl App {
             });
             return Vec::new();
         }
+        let mut shown = self.input.typed().shown();
+        // It was typed with one `/` more.
+        if text.len() < self.input.text().len() {
+            shown.remove(0);
+        }
         self.input.take();
         let cancel = Cancel::new();
-        self.transcript.push(Kind::User, &text);
+        self.transcript.push(Kind::User, &shown);
         let state = match self.phase {
             Phase::Ready | Phase::Dead => AnswerState::Sent,
             Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) => AnswerState::Waiting,
@@ -357,7 +382,7 @@ impl App {
     }
 
     /// A line in the conversation, brought into view.
-    fn tell(&mut self, kind: Kind, text: &str) {
+    pub(super) fn tell(&mut self, kind: Kind, text: &str) {
         self.transcript.push(kind, text);
         self.scroll.to_end();
     }

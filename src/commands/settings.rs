@@ -33,6 +33,8 @@ pub struct Settings {
     pub theme: Theme,
     /// Whether the panel is shown at the start.
     pub panel: bool,
+    /// Whether messages are kept for later runs.
+    pub history: bool,
 }
 
 impl Settings {
@@ -118,6 +120,7 @@ impl Settings {
             },
             theme,
             panel: screen.panel,
+            history: screen.history,
         })
     }
 }

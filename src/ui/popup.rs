@@ -47,7 +47,7 @@ pub fn draw(popup: &Popup, theme: &Theme, geometry: &Geometry, buffer: &mut Buff
         rule(popup, n_rows, area.width.into(), theme),
     );
     let first = (popup.selected + 1).saturating_sub(n_rows);
-    let shown = &popup.rows[first..first + n_rows];
+    let shown = popup.rows.get(first..first + n_rows).unwrap_or_default();
     let width = usize::from(area.width).saturating_sub(MARK + 1);
     let label = shown.iter().map(|row| text_width(&row.label)).max();
     let label = label

@@ -126,6 +126,81 @@ fn esc_closes_the_list_before_it_stops_the_answer() {
     assert!(user.cancels[0].is_cancelled());
 }
 
+#[test]
+fn the_history_is_searched() {
+    let typed = "write a poem<Enter><C-c>/mode plain<Enter>Write code<C-c>";
+    let search = |keys: &str, input: &str| {
+        let mut user = User::ready(SIZE);
+        user.keys(&format!("{typed}{keys}"));
+        assert_eq!(user.app.input().text(), input, "{keys}");
+        assert_eq!(
+            user.effects,
+            ["send write a poem", "strategy plain"],
+            "{keys}"
+        );
+    };
+    search("<C-r><Enter>", "Write code");
+    search("<C-r>wri<Enter>", "Write code");
+    search("<C-r>wri<C-r><Enter>", "write a poem");
+    search("<C-r>wri<C-r><C-r><C-r><Up><Enter>", "Write code");
+    search("kept<C-r>wri<Esc>", "kept");
+    search("kept<C-r>wri<C-c>", "kept");
+    search("kept<C-r>xyz<Enter>", "kept");
+    search("<C-r>xyz<C-u>po<Tab>", "write a poem");
+    search("<C-r>/mo<Enter>", "/mode plain");
+}
+
+#[test]
+fn what_is_typed_is_remembered_once() {
+    let mut user = User::ready(SIZE);
+    user.keys("one<Enter>/mode plain<Enter>two<C-c><C-c>two<C-c>/quit<Enter>");
+    assert_eq!(user.remembered, ["one", "/mode plain", "two", "/quit"]);
+}
+
+#[test]
+fn the_editor_gets_the_text_and_gives_it_back() {
+    let mut user = User::ready(SIZE);
+    let paste = vec!["line"; 30].join("\n");
+    user.keys("see ");
+    user.update(Msg::Paste(paste.clone()));
+    user.keys("<C-g>");
+    assert_eq!(user.effects, [format!("edit see {paste}")]);
+    user.update(Msg::Edited(Ok(format!("see {paste}"))));
+    says(&user, "see [pasted 30 lines]");
+    user.update(Msg::Edited(Err("vi\x1b[2J ended with code 1".to_owned())));
+    says(&user, "vi␛[2J ended with code 1");
+    says(&user, "see [pasted 30 lines]");
+    user.update(Msg::Edited(Ok("short".to_owned())));
+    assert_eq!(user.app.input().text(), "short");
+    user.update(Msg::Edited(Ok(String::new())));
+    assert!(user.app.input().is_empty());
+}
+
+#[test]
+fn a_long_paste_is_sent_whole_and_shown_short() {
+    let mut user = User::ready(SIZE);
+    let paste: Vec<String> = (1..=143).map(|i| format!("line {i}")).collect();
+    user.keys("sum up:<C-j>");
+    user.update(Msg::Paste(paste.join("\r\n")));
+    says(&user, "[pasted 143 lines]");
+    user.keys("<Enter>");
+    assert_eq!(
+        user.effects,
+        [format!("send sum up:\n{}", paste.join("\n"))]
+    );
+    says(&user, "line 4");
+    says_not(&user, "line 5");
+    says(&user, "[139 more of 143 pasted lines]");
+}
+
+#[test]
+fn a_huge_paste_is_refused_at_once() {
+    let mut user = User::ready(SIZE);
+    user.update(Msg::Paste("x".repeat(10_000_000)));
+    says(&user, "not pasted: 10.0 MB, and a message holds 4 MB");
+    assert!(user.app.input().is_empty());
+}
+
 #[track_caller]
 fn says(user: &User, text: &str) {
     let picture = user.picture();

@@ -198,6 +198,28 @@ fn completing_a_command() {
 }
 
 #[test]
+fn searching_the_history() {
+    pictures("history", |size| {
+        let mut user = streaming(size);
+        user.keys("Explain how the sieve of Eratosthenes finds all primes below a limit.<C-c>");
+        user.finish(FinishReason::EndOfTurn);
+        user.keys("two<C-j>lines of a palindrome<C-c><C-r>pal");
+        user
+    });
+}
+
+#[test]
+fn a_long_paste() {
+    pictures("paste", |size| {
+        let mut user = User::ready(size);
+        user.keys("Sum up ");
+        user.update(Msg::Paste("a line\n".repeat(143)));
+        user.keys(" in one sentence.");
+        user
+    });
+}
+
+#[test]
 fn stopped() {
     pictures("stopped", |size| {
         let mut user = streaming(size);
