@@ -113,7 +113,7 @@ pub const BINDINGS: &[Binding] = &[
         &[(NONE, KeyCode::BackTab)],
         Action::NextStrategy,
         "Shift-Tab",
-        "next strategy, any time",
+        "next strategy",
     ),
     bind(
         &[(CTRL, KeyCode::Char('c'))],
@@ -231,7 +231,7 @@ pub const BINDINGS: &[Binding] = &[
         &[(CTRL, KeyCode::Char('u'))],
         Action::Edit(Edit::DeleteToStart),
         "Ctrl-U Ctrl-K",
-        "delete to start, to end",
+        "delete to start, end",
     ),
     bind(
         &[(CTRL, KeyCode::Char('k'))],

@@ -5,6 +5,7 @@
 //! **Text from outside is cleaned when it comes in**; what is sent to the engine stays as typed.
 
 pub mod block;
+pub mod copy;
 pub mod draft;
 pub mod geometry;
 pub mod help;
@@ -20,6 +21,7 @@ pub mod wrap;
 
 mod engine_event;
 mod outside;
+mod report;
 mod search;
 mod update;
 
@@ -30,6 +32,7 @@ use crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
 use crate::app::block::Kind;
+use crate::app::copy::Copy;
 use crate::app::geometry::{Geometry, PanelArea};
 use crate::app::input::Input;
 use crate::app::popup::PopupState;
@@ -65,6 +68,8 @@ pub enum Msg {
     Engine(Event),
     /// The text from the editor, or why there is none.
     Edited(Result<String, String>),
+    /// The screen has this theme now, or why not.
+    Themed(Result<String, String>),
     /// What came of an effect, in words.
     Told(Result<String, String>),
     /// The time that [`App::wake_at`] asked for has come.
@@ -80,6 +85,10 @@ pub enum Effect {
     Remember(Typed),
     /// Open a text in the user's editor; what comes of it is a [`Msg::Edited`].
     Edit(String),
+    /// Copy a text; what comes of it is a [`Msg::Told`].
+    Copy(Copy),
+    /// Show everything in this theme; what comes of it is a [`Msg::Themed`].
+    SetTheme(String),
     /// Leave.
     Quit,
     /// Draw everything anew.
@@ -101,6 +110,10 @@ pub struct AppSettings {
     pub history: Vec<Typed>,
     /// What the user should know, each one line.
     pub notes: Vec<String>,
+    /// The theme's name.
+    pub theme: String,
+    /// The names of all themes.
+    pub themes: Vec<String>,
 }
 
 impl Default for AppSettings {
@@ -111,6 +124,8 @@ impl Default for AppSettings {
             show_tokens: false,
             history: Vec::new(),
             notes: Vec::new(),
+            theme: "terminal".to_owned(),
+            themes: Vec::new(),
         }
     }
 }
@@ -195,6 +210,8 @@ pub struct App {
     baseline_at: Option<Instant>,
     panel: bool,
     show_tokens: bool,
+    theme: String,
+    themes: Vec<String>,
     /// The first line of the help in view, while it is open.
     help: Option<usize>,
     notice: Option<Notice>,
@@ -225,6 +242,8 @@ impl App {
             baseline_at: None,
             panel: settings.panel,
             show_tokens: settings.show_tokens,
+            theme: settings.theme,
+            themes: settings.themes,
             help: None,
             notice: None,
             quit_until: None,

@@ -1,7 +1,7 @@
 //! What is done outside the state, and what came of it: pastes, the editor, copying, themes.
 
 use crate::app::block::Kind;
-use crate::app::{App, Effect};
+use crate::app::{App, Effect, copy, report};
 
 impl App {
     /// Takes a paste: into the input, or of one line into what is searched for.
@@ -36,6 +36,53 @@ impl App {
         if self.input.is_empty() && !self.searching() {
             self.input.set(text);
         }
+    }
+
+    /// Copies what `argument` asks for.
+    pub(super) fn copy(&mut self, argument: &str) -> Vec<Effect> {
+        match copy::find(&self.transcript, argument) {
+            Ok(copy) => vec![Effect::Copy(copy)],
+            Err(why) => {
+                self.tell(Kind::Error, &why);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Changes the theme, or lists all.
+    pub(super) fn change_theme(&mut self, name: String) -> Vec<Effect> {
+        if !name.is_empty() {
+            return vec![Effect::SetTheme(name)];
+        }
+        let (now, all) = (&self.theme, self.themes.join(", "));
+        let text = format!("The theme is {now}. /theme NAME changes it to one of: {all}.");
+        self.tell(Kind::Notice, &text);
+        Vec::new()
+    }
+
+    /// The screen has another theme, or why not.
+    pub(super) fn themed(&mut self, result: Result<String, String>) {
+        match result {
+            Ok(name) => {
+                self.say(format!("theme {name}"));
+                self.theme = name;
+            }
+            Err(why) => self.tell(Kind::Error, &why),
+        }
+    }
+
+    /// The themes that can be chosen, with the one of now.
+    pub fn themes(&self) -> impl Iterator<Item = (&str, bool)> {
+        let now = |name: &String| *name == self.theme;
+        self.themes
+            .iter()
+            .map(move |name| (name.as_str(), now(name)))
+    }
+
+    /// Tells the numbers of answer and session.
+    pub(super) fn tell_stats(&mut self) {
+        let text = report::report(&self.latest.stats);
+        self.tell(Kind::Notice, &text);
     }
 
     /// Says in the conversation what came of an effect.

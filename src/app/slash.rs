@@ -15,6 +15,12 @@ pub enum Slash {
     New,
     /// Marks accepted tokens, or stops marking them.
     ShowTokens,
+    /// Copies the last answer, the Nth last (a number) or its last code block (`code`).
+    Copy(String),
+    /// Changes the theme; lists all when the name is empty.
+    Theme(String),
+    /// Tells the numbers of answer and session.
+    Stats,
     /// Panel on or off.
     Panel,
     /// Shows the keys.
@@ -29,7 +35,7 @@ pub struct Command {
     pub name: &'static str,
     /// What may follow the name.
     pub argument: Argument,
-    /// What it does, in one line of at most 23 columns.
+    /// What it does, in one line of at most 22 columns.
     pub help: &'static str,
     /// Whether it works while an answer is written.
     pub while_answering: bool,
@@ -99,6 +105,36 @@ pub const COMMANDS: &[Command] = &[
         choices: |_| vec![Choice::new("tokens", "underline accepted text, or not")],
     },
     Command {
+        name: "copy",
+        argument: Argument::Optional("N|code"),
+        help: "copy an answer",
+        while_answering: true,
+        read: Slash::Copy,
+        choices: |_| {
+            vec![
+                Choice::new("code", "the last code block"),
+                Choice::new("1", "the last answer"),
+                Choice::new("2", "the one before"),
+            ]
+        },
+    },
+    Command {
+        name: "stats",
+        argument: Argument::None,
+        help: "numbers of the session",
+        while_answering: true,
+        read: |_| Slash::Stats,
+        choices: nothing,
+    },
+    Command {
+        name: "theme",
+        argument: Argument::Optional("NAME"),
+        help: "colours of the screen",
+        while_answering: true,
+        read: Slash::Theme,
+        choices: themes,
+    },
+    Command {
         name: "panel",
         argument: Argument::None,
         help: "panel on or off",
@@ -126,6 +162,12 @@ pub const COMMANDS: &[Command] = &[
 
 fn nothing(_: &App) -> Vec<Choice> {
     Vec::new()
+}
+
+fn themes(app: &App) -> Vec<Choice> {
+    app.themes()
+        .map(|(name, now)| Choice::new(name, if now { "now" } else { "" }))
+        .collect()
 }
 
 fn strategies(app: &App) -> Vec<Choice> {
@@ -274,7 +316,7 @@ mod tests {
             assert!(names.insert(name), "{name} twice");
             assert!(name.bytes().all(|byte| byte.is_ascii_lowercase()), "{name}");
             assert!(
-                command.help.chars().count() <= 23,
+                command.help.chars().count() <= 22,
                 "{name}: {}",
                 command.help
             );

@@ -55,6 +55,10 @@ impl App {
                 self.edited(result);
                 Vec::new()
             }
+            Msg::Themed(result) => {
+                self.themed(result);
+                Vec::new()
+            }
             Msg::Told(result) => {
                 self.told(&result);
                 Vec::new()
@@ -165,9 +169,8 @@ impl App {
     }
 
     fn scroll_help(&mut self, lines: isize) {
-        let last = help::rows()
-            .len()
-            .saturating_sub(self.own_geometry().help().height.into());
+        let area = self.own_geometry().help();
+        let last = help::height(area.width).saturating_sub(area.height.into());
         self.help = self
             .help
             .map(|top| top.saturating_add_signed(lines).min(last));
@@ -268,6 +271,9 @@ impl App {
                     "tokens are not marked"
                 });
             }
+            Slash::Copy(argument) => return self.copy(&argument),
+            Slash::Theme(name) => return self.change_theme(name),
+            Slash::Stats => self.tell_stats(),
             Slash::Panel => self.toggle_panel(),
             Slash::Help => self.help = Some(0),
             Slash::Quit => return self.quit(),

@@ -46,10 +46,13 @@ pub fn run(args: &ChatArgs) -> anyhow::Result<Exit> {
                 panel: settings.panel,
                 history: typed.unwrap_or_default().unwrap_or_default(),
                 notes: notes.into_iter().collect(),
+                theme: settings.theme_name,
+                themes: settings.themes.names(),
                 ..AppSettings::default()
             };
             let screen = ScreenSettings {
                 theme: settings.theme,
+                themes: settings.themes,
                 history,
             };
             terminal::run(handle, app, screen)

@@ -3,6 +3,7 @@
 
 mod run;
 
+mod clipboard;
 mod data;
 mod divert;
 mod editor;
@@ -12,6 +13,7 @@ pub mod guard;
 mod hang_up;
 pub mod history_file;
 mod signals;
+pub mod themes;
 
 pub mod depth;
 pub mod exit;

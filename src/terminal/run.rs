@@ -20,11 +20,13 @@ use tokio::select;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
+use crate::app::copy::Copy;
 use crate::app::{App, AppSettings, Effect, Msg};
 use crate::engine::protocol::{Baseline, Event, Handle};
 use crate::stats::Totals;
 use crate::ui::{self, Theme};
 
+use super::clipboard::{self, Copied};
 use super::editor::Editor;
 use super::esc::{EscGuard, HOLD_LOCAL, HOLD_REMOTE};
 use super::exit::Exit;
@@ -33,6 +35,7 @@ use super::guard::{Guard, restore};
 use super::hang_up::{HangUpWatch, terminal_is_there};
 use super::history_file;
 use super::signals::{self, Signal, Signals};
+use super::themes::Themes;
 use super::{stdout, summary};
 
 /// Time between two frames.
@@ -50,6 +53,8 @@ const WATCH: Duration = Duration::from_millis(500);
 pub struct ScreenSettings {
     /// How it looks.
     pub theme: Theme,
+    /// Where other themes are found.
+    pub themes: Themes,
     /// The file of messages typed in earlier runs; `None` where they are not to be kept.
     pub history: Option<PathBuf>,
 }
@@ -100,9 +105,16 @@ struct Session {
     fatal: Option<String>,
 }
 
+/// What work on another thread has come to.
+enum Outcome {
+    HistoryFailed(String),
+    Copied(Copied),
+}
+
 struct Screen {
     app: App,
     theme: Theme,
+    themes: Themes,
     engine: Handle,
     engine_runs: bool,
     session: Session,
@@ -112,7 +124,8 @@ struct Screen {
     editor: Option<Editor>,
     history: Option<history_file::Writer>,
     /// What work on other threads has to say to the app.
-    outcomes: UnboundedReceiver<Msg>,
+    outcomes: UnboundedReceiver<Outcome>,
+    outcome: UnboundedSender<Outcome>,
     esc: EscGuard,
     signals: Signals,
     size: Size,
@@ -142,10 +155,13 @@ impl Screen {
             ..settings
         };
         let (outcome, outcomes) = unbounded_channel();
-        let history = here.history.map(|path| start_history(path, outcome));
+        let history = here
+            .history
+            .map(|path| start_history(path, outcome.clone()));
         Ok(Self {
             app: App::new(settings, Instant::now()),
             theme: here.theme,
+            themes: here.themes,
             engine,
             engine_runs: true,
             session: Session::default(),
@@ -154,6 +170,7 @@ impl Screen {
             editor: None,
             history,
             outcomes,
+            outcome,
             esc: EscGuard::new(if remote { HOLD_REMOTE } else { HOLD_LOCAL }),
             signals,
             size,
@@ -189,7 +206,7 @@ impl Screen {
                     self.input(certain)?
                 }
                 text = edited(&mut self.editor) => self.editor_ended(text)?,
-                Some(msg) = self.outcomes.recv() => self.update(msg)?,
+                Some(outcome) = self.outcomes.recv() => self.outcome(outcome)?,
                 event = self.engine.events.recv(), if self.engine_runs => self.engine(event)?,
                 () = until(self.app.wake_at()) => self.update(Msg::Tick)?,
                 _ = watch.tick() => (!terminal_is_there()).then_some(Exit::HungUp),
@@ -246,6 +263,7 @@ impl Screen {
             | Msg::Scroll(_)
             | Msg::Resize(..)
             | Msg::Edited(_)
+            | Msg::Themed(_)
             | Msg::Told(_) => FRAME_OF_INPUT,
             Msg::Engine(_) | Msg::Tick => self.frame,
         };
@@ -260,6 +278,8 @@ impl Screen {
                     }
                 }
                 Effect::Edit(text) => self.edit(&text)?,
+                Effect::Copy(copy) => self.copy(copy),
+                Effect::SetTheme(name) => self.set_theme(name)?,
                 Effect::Quit => return Ok(Some(Exit::Done)),
                 Effect::ClearScreen => self.redraw()?,
                 Effect::Suspend if signals::can_stop() => signals::ask_job_to_stop()?,
@@ -299,6 +319,40 @@ impl Screen {
                 Ok(None)
             }
         }
+    }
+
+    /// What work on another thread has come to.
+    fn outcome(&mut self, outcome: Outcome) -> io::Result<Option<Exit>> {
+        let told = match outcome {
+            Outcome::HistoryFailed(why) => Err(why),
+            Outcome::Copied(copied) => {
+                if let Some(sequence) = copied.sequence {
+                    self.terminal
+                        .backend_mut()
+                        .write_between_frames(&sequence)?;
+                }
+                copied.told
+            }
+        };
+        self.update(Msg::Told(told))
+    }
+
+    fn copy(&self, copy: Copy) {
+        let outcome = self.outcome.clone();
+        clipboard::copy(copy.text, copy.what, move |copied| {
+            outcome.send(Outcome::Copied(copied)).ok();
+        });
+    }
+
+    fn set_theme(&mut self, name: String) -> io::Result<()> {
+        let themed = match self.themes.load(&name) {
+            Ok(theme) => {
+                self.theme = theme;
+                Ok(name)
+            }
+            Err(error) => Err(format!("{error:#}")),
+        };
+        self.update(Msg::Themed(themed)).map(drop)
     }
 
     /// Gives the terminal to the user's editor.
@@ -347,9 +401,9 @@ impl Screen {
     }
 }
 
-fn start_history(path: PathBuf, outcome: UnboundedSender<Msg>) -> history_file::Writer {
+fn start_history(path: PathBuf, outcome: UnboundedSender<Outcome>) -> history_file::Writer {
     history_file::Writer::start(path, move |why| {
-        outcome.send(Msg::Told(Err(why))).ok();
+        outcome.send(Outcome::HistoryFailed(why)).ok();
     })
 }
 

@@ -201,6 +201,40 @@ fn a_huge_paste_is_refused_at_once() {
     assert!(user.app.input().is_empty());
 }
 
+#[test]
+fn copying_themes_and_statistics() {
+    check("/copy<Enter>", &[], "");
+    check("/theme so<Enter>", &["theme solarized"], "");
+    check("/theme mine<Enter>", &["theme mine"], "");
+    let mut user = User::ready(SIZE);
+    user.keys("/stats<Enter>");
+    says(&user, "No passes yet");
+    user.keys("hello<Enter>");
+    user.stream(CODE, "draft", &[2]);
+    user.keys("/copy<Enter>/copy co<Enter>/copy 2<Enter>");
+    let code = CODE.split("```python\n").nth(1).unwrap();
+    let code = code.split("```").next().unwrap();
+    let copied = [
+        format!("copy the last answer: {CODE}"),
+        format!("copy the last code block: {code}"),
+    ];
+    assert_eq!(user.effects[1..], copied);
+    says(&user, "There is one answer only.");
+    user.keys("/stats<Enter>");
+    says(&user, "this session: ");
+    says(&user, "draft: ");
+    user.keys("/theme<Enter>");
+    says(&user, "The theme is terminal.");
+    user.update(Msg::Themed(Ok("light".to_owned())));
+    says(&user, "theme light");
+    user.update(Msg::Themed(Err("my.toml, line 3: unknown key".to_owned())));
+    says(&user, "my.toml, line 3: unknown key");
+    user.update(Msg::Told(Ok("Copied it\x1b]52;c;aa\x07".to_owned())));
+    says(&user, "Copied it␛]52;c;aa␇");
+    user.keys("/theme <Up><Up><Down>");
+    says(&user, "now");
+}
+
 #[track_caller]
 fn says(user: &User, text: &str) {
     let picture = user.picture();

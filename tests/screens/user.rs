@@ -41,6 +41,7 @@ impl User {
         let app = App::new(
             AppSettings {
                 size,
+                themes: Theme::names().map(str::to_owned).collect(),
                 ..AppSettings::default()
             },
             now,
@@ -83,6 +84,8 @@ impl User {
                     continue;
                 }
                 Effect::Edit(text) => format!("edit {text}"),
+                Effect::Copy(copy) => format!("copy {}: {}", copy.what, copy.text),
+                Effect::SetTheme(name) => format!("theme {name}"),
                 Effect::Quit => "quit".to_owned(),
                 Effect::ClearScreen => "clear".to_owned(),
                 Effect::Suspend => "suspend".to_owned(),

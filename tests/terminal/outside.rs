@@ -137,6 +137,76 @@ fn a_history_file_that_cannot_be_used_is_told() {
 }
 
 #[test]
+fn an_answer_is_copied_to_the_terminals_clipboard_and_a_file() {
+    let data = tempfile::tempdir().unwrap();
+    let mut pty = Pty::chat_with(&[], &[("XDG_DATA_HOME", data.path().to_str().unwrap())]);
+    pty.wait_for("scripted");
+    pty.keys("hello\r");
+    pty.wait_for("✓ done");
+    pty.keys("/copy\r");
+    pty.wait_for("it may refuse");
+    let written = pty.written();
+    let sequence = written.split("\x1b]52;c;").nth(1).unwrap();
+    let encoded = sequence.split('\x07').next().unwrap();
+    let copied = fs::read_to_string(data.path().join("speck/copied.md")).unwrap();
+    assert!(copied.contains("hello"));
+    // Three bytes are four characters.
+    assert_eq!(encoded.len(), copied.len().div_ceil(3) * 4);
+    let before = written.split("\x1b]52;c;").next().unwrap();
+    let count = |sequence| before.matches(sequence).count();
+    assert_eq!(
+        count("\x1b[?2026h"),
+        count("\x1b[?2026l"),
+        "not inside a frame"
+    );
+}
+
+/// A program that never ends must hold up neither the screen nor the end.
+#[test]
+fn a_clipboard_program_that_hangs_holds_nothing_up() {
+    let home = tempfile::tempdir().unwrap();
+    let tmux = home.path().join("tmux");
+    fs::write(&tmux, "#!/bin/sh\nexec sleep 600\n").unwrap();
+    fs::set_permissions(&tmux, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!(
+        "{}:{}",
+        home.path().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let mut pty = Pty::chat_with(&[], &[("TMUX", "/nowhere,1,0"), ("PATH", &path)]);
+    pty.wait_for("scripted");
+    pty.keys("hello\r");
+    pty.wait_for("✓ done");
+    pty.keys("/copy\r");
+    pty.keys("typed meanwhile");
+    let screen = pty.wait_for("> typed meanwhile");
+    assert!(!screen.contains("`tmux` failed"), "{screen}");
+    pty.wait_for("`tmux` failed: it took longer than 3 s");
+    pty.wait_for("it may refuse");
+}
+
+#[test]
+fn a_theme_of_the_user_is_read_when_it_is_asked_for() {
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join("config.toml");
+    fs::write(&config, "").unwrap();
+    let mut pty = Pty::chat_with(&[], &[("SPECK_CONFIG", config.to_str().unwrap())]);
+    pty.wait_for("scripted");
+    let light = include_str!("../../themes/light.toml");
+    fs::create_dir(home.path().join("themes")).unwrap();
+    let mine = home.path().join("themes/mine.toml");
+    fs::write(&mine, light.replace("code ", "kode ")).unwrap();
+    pty.keys("/theme mine\r");
+    pty.wait_for("line 12: unknown key `kode`");
+    fs::write(&mine, light).unwrap();
+    pty.keys("/theme mine\r");
+    pty.wait("the theme's background", |screen| {
+        let cell = screen.cell(0, 0).unwrap();
+        cell.bgcolor() != vt100::Color::Default
+    });
+}
+
+#[test]
 fn a_paste_of_ten_megabytes_is_refused_and_the_keys_go_on() {
     let mut pty = Pty::chat_with(&[], &[]);
     pty.wait_for("scripted");
