@@ -45,6 +45,8 @@ const FRAME_REMOTE: Duration = Duration::from_millis(50);
 /// Time between two frames when the user did something, who must see it at once; a pasted or held key
 /// makes no more frames than this.
 const FRAME_OF_INPUT: Duration = Duration::from_millis(8);
+/// A Ctrl-C that ends an editor goes to the whole job, and may be heard when the editor has ended.
+const AFTER_EDITOR: Duration = Duration::from_millis(500);
 /// How often it is checked that the terminal is still there. Input from one that is gone does not
 /// always end: it may come as an endless stream of nothing.
 const WATCH: Duration = Duration::from_millis(500);
@@ -122,6 +124,8 @@ struct Screen {
     /// Not while an editor has the terminal: it would take its keys.
     input: Option<EventStream>,
     editor: Option<Editor>,
+    /// When the last editor ended.
+    edited: Option<Instant>,
     history: Option<history_file::Writer>,
     /// What work on other threads has to say to the app.
     outcomes: UnboundedReceiver<Outcome>,
@@ -168,6 +172,7 @@ impl Screen {
             terminal,
             input: Some(EventStream::new()),
             editor: None,
+            edited: None,
             history,
             outcomes,
             outcome,
@@ -291,11 +296,15 @@ impl Screen {
 
     fn signal(&mut self, signal: Signal) -> io::Result<Option<Exit>> {
         let editing = self.editor.is_some();
+        let just_edited = self
+            .edited
+            .is_some_and(|edited| edited.elapsed() < AFTER_EDITOR);
         match signal {
             // Meant for the editor, which has the terminal.
             Signal::Interrupt | Signal::Quit | Signal::Continue | Signal::Resize if editing => {
                 Ok(None)
             }
+            Signal::Interrupt | Signal::Quit if just_edited => Ok(None),
             Signal::Interrupt => Ok(Some(Exit::Interrupted)),
             Signal::Terminate => Ok(Some(Exit::Terminated)),
             Signal::Quit => Ok(Some(Exit::Quit)),
@@ -371,6 +380,7 @@ impl Screen {
     /// Takes the terminal again.
     fn editor_ended(&mut self, text: Result<String, String>) -> io::Result<Option<Exit>> {
         self.editor = None;
+        self.edited = Some(Instant::now());
         self.guard.enter_again()?;
         self.input = Some(EventStream::new());
         self.terminal.backend_mut().forget();

@@ -64,10 +64,10 @@ fn an_editor_that_fails_leaves_the_text() {
 /// Ctrl-C in an editor is the editor's, and the answer is written meanwhile.
 #[test]
 fn the_answer_goes_on_behind_the_editor() {
-    let editor = "/bin/sh -c 'trap : INT; read a; echo done > \"$0\"'";
+    let editor = "/bin/sh -c 'trap : INT; echo ready; read a; echo done > \"$0\"'";
     let mut pty = streaming_with(&[("EDITOR", editor)]);
     pty.keys(CTRL_G);
-    pty.wait("the editor", is_normal);
+    pty.wait_for("ready");
     pty.keys(CTRL_C);
     pty.wait_for("^C");
     pty.keys("\r");
@@ -75,6 +75,19 @@ fn the_answer_goes_on_behind_the_editor() {
         screen.alternate_screen() && screen.contents().contains("> done")
     });
     pty.wait_for("token limit reached");
+}
+
+#[test]
+fn ctrl_c_that_ends_the_editor_ends_nothing_else() {
+    let mut pty = with_editor("echo ready; read line");
+    pty.keys("kept text");
+    pty.keys(CTRL_G);
+    pty.wait_for("ready");
+    pty.keys(CTRL_C);
+    let screen = pty.wait_for("signal: 2");
+    assert!(screen.contains("> kept text"), "{screen}");
+    pty.keys(" and more");
+    pty.wait_for("> kept text and more");
 }
 
 #[test]
@@ -197,7 +210,7 @@ fn a_theme_of_the_user_is_read_when_it_is_asked_for() {
     let mine = home.path().join("themes/mine.toml");
     fs::write(&mine, light.replace("code ", "kode ")).unwrap();
     pty.keys("/theme mine\r");
-    pty.wait_for("line 12: unknown key `kode`");
+    pty.wait_for("line 12: unknown key");
     fs::write(&mine, light).unwrap();
     pty.keys("/theme mine\r");
     pty.wait("the theme's background", |screen| {
