@@ -225,13 +225,12 @@ impl Session {
             .by_strategy
             .iter_mut()
             .find(|(name, _)| *name == round.strategy);
-        match known {
-            Some((_, totals)) => totals.add(round, baseline),
-            None => {
-                let mut totals = Totals::default();
-                totals.add(round, baseline);
-                self.by_strategy.push((round.strategy, totals));
-            }
+        if let Some((_, totals)) = known {
+            totals.add(round, baseline);
+        } else {
+            let mut totals = Totals::default();
+            totals.add(round, baseline);
+            self.by_strategy.push((round.strategy, totals));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The messages typed before, of this run and, from a file, of earlier ones.
 //!
 //! It is bounded in number and bytes. What is new is handed out once, to be written to the file
-//! (terminal/history_file.rs).
+//! (`terminal/history_file.rs`).
 
 use std::collections::{HashSet, VecDeque};
 

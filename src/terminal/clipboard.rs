@@ -124,7 +124,7 @@ fn copy_by(
                     told: Ok(format!("{tried}{}{also}.", done.replace("{}", what))),
                 };
             }
-            Err(why) => tried.push_str(&format!("`{}` failed: {why}. ", command[0])),
+            Err(why) => tried = format!("{tried}`{}` failed: {why}. ", command[0]),
         }
     }
     Copied {
