@@ -98,6 +98,8 @@ pub struct Screen {
     pub theme: String,
     /// Whether the panel is shown at the start.
     pub panel: bool,
+    /// Whether messages are kept for later runs.
+    pub history: bool,
 }
 
 /// Where models run.
@@ -140,6 +142,7 @@ impl Default for Screen {
         Self {
             theme: "terminal".into(),
             panel: true,
+            history: true,
         }
     }
 }

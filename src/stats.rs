@@ -209,11 +209,38 @@ fn ratio(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
+/// The numbers of all answers of this run.
+#[derive(Clone, Debug, Default)]
+pub struct Session {
+    /// All rounds.
+    pub all: Totals,
+    /// The rounds by the strategy that drafted, in order of appearance.
+    pub by_strategy: Vec<(&'static str, Totals)>,
+}
+
+impl Session {
+    fn add(&mut self, round: &Round, baseline: Option<Baseline>) {
+        self.all.add(round, baseline);
+        let known = self
+            .by_strategy
+            .iter_mut()
+            .find(|(name, _)| *name == round.strategy);
+        if let Some((_, totals)) = known {
+            totals.add(round, baseline);
+        } else {
+            let mut totals = Totals::default();
+            totals.add(round, baseline);
+            self.by_strategy.push((round.strategy, totals));
+        }
+    }
+}
+
 /// The numbers of the answer that is being written (or was last) and of the rolling window.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
     answer: Totals,
     decode: Totals,
+    session: Session,
     /// Rounds and the baselines that were valid when they landed.
     window: VecDeque<(Round, Option<Baseline>)>,
     baseline: Option<Baseline>,
@@ -232,6 +259,7 @@ impl Stats {
             self.decode.add(round, self.baseline);
         }
         self.answer.add(round, self.baseline);
+        self.session.add(round, self.baseline);
         let round = Round {
             pieces: Vec::new(),
             ..round.clone()
@@ -265,6 +293,11 @@ impl Stats {
     /// All rounds of the answer.
     pub fn answer(&self) -> &Totals {
         &self.answer
+    }
+
+    /// All rounds of this run.
+    pub fn session(&self) -> &Session {
+        &self.session
     }
 
     /// The rounds of the answer after its first: those that the decode clock has timed.

@@ -163,10 +163,8 @@ impl App {
                 .push(Kind::Notice, "The engine has ended. Press q to quit.");
             return;
         }
-        if let Some(asked) = asked
-            && self.input.is_empty()
-        {
-            self.input.set(&asked.text);
+        if let Some(asked) = asked {
+            self.give_back(&asked.text);
         }
     }
 

@@ -15,6 +15,8 @@ const THREE_LINES_FROM_HEIGHT: u16 = 14;
 const RULE_FROM_HEIGHT: u16 = 20;
 /// Screens narrower or lower than this show only the last lines and the input.
 const TINY: (u16, u16) = (30, 8);
+/// Rows that the list above the input has at most.
+const MOST_POPUP_ROWS: u16 = 8;
 /// Columns of `> ` before the input.
 pub const PROMPT_WIDTH: u16 = 2;
 
@@ -138,6 +140,13 @@ impl Geometry {
             height: self.transcript.height.saturating_sub(1),
             ..self.transcript
         }
+    }
+
+    /// Rows of a list above the input, without its title; 0 where there is no room for one.
+    pub fn popup_rows(&self) -> u16 {
+        // Its title, and a line of the conversation.
+        let room = self.input.y.saturating_sub(2).min(MOST_POPUP_ROWS);
+        if self.text_indent == 0 { 0 } else { room }
     }
 
     /// Columns of the input's text.

@@ -1,25 +1,89 @@
-//! The help: all keys and commands, from their tables.
+//! The help: all keys and commands, from their tables, in groups.
+//!
+//! Wide screens show two columns, which scroll together.
 
-use crate::app::keymap::BINDINGS;
+use crate::app::input::Edit;
+use crate::app::keymap::{Action, BINDINGS};
 use crate::app::slash::COMMANDS;
 
+/// From this width on there are two columns.
+const TWO_COLUMNS_FROM: u16 = 76;
+
+/// The groups of keys: the title, and the action that a group begins with.
+const GROUPS: &[(&str, Action)] = &[
+    ("chat", Action::Send),
+    ("view", Action::Up),
+    ("what was typed", Action::HistoryBack),
+    ("screen", Action::TogglePanel),
+    ("editing", Action::Edit(Edit::LineStart)),
+];
+/// Groups that stand in the left one of two columns.
+const LEFT_GROUPS: usize = 3;
+
 /// A row of the help.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Row {
     /// A title.
     Title(&'static str),
     /// Space.
     Blank,
     /// A key or command, and what it does.
-    Entry(&'static str, &'static str),
+    Entry(String, &'static str),
 }
 
-/// The rows of the help.
-pub fn rows() -> Vec<Row> {
-    let keys = BINDINGS.iter().filter(|binding| !binding.label.is_empty());
-    let mut rows = vec![Row::Title("keys")];
-    rows.extend(keys.map(|binding| Row::Entry(binding.label, binding.help)));
-    rows.extend([Row::Blank, Row::Title("commands")]);
-    rows.extend(COMMANDS.iter().map(|(typed, help)| Row::Entry(typed, help)));
-    rows
+/// The help's columns, one or two, on a screen part of this width.
+pub fn columns(width: u16) -> Vec<Vec<Row>> {
+    let mut groups = keys();
+    let mut commands = vec![Row::Title("commands")];
+    commands.extend(
+        COMMANDS
+            .iter()
+            .map(|command| Row::Entry(command.usage(), command.help)),
+    );
+    groups.insert(LEFT_GROUPS, commands);
+    if width < TWO_COLUMNS_FROM {
+        return vec![groups.join(&Row::Blank)];
+    }
+    let right = groups.split_off(LEFT_GROUPS);
+    vec![groups.join(&Row::Blank), right.join(&Row::Blank)]
+}
+
+/// Rows of the longest column.
+pub fn height(width: u16) -> usize {
+    columns(width).iter().map(Vec::len).max().unwrap_or(0)
+}
+
+fn keys() -> Vec<Vec<Row>> {
+    let mut groups: Vec<Vec<Row>> = Vec::new();
+    for binding in BINDINGS {
+        let begun = GROUPS.iter().find(|(_, first)| *first == binding.action);
+        if let Some((title, _)) = begun {
+            groups.push(vec![Row::Title(title)]);
+        }
+        let entry = Row::Entry(binding.label.to_owned(), binding.help);
+        match groups.last_mut() {
+            Some(group) if !binding.label.is_empty() => group.push(entry),
+            Some(_) | None => {}
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_in_the_help_at_every_width() {
+        let labelled = BINDINGS.iter().filter(|binding| !binding.label.is_empty());
+        let entries = labelled.count() + COMMANDS.len();
+        for width in [20, 76, 200] {
+            let rows: Vec<Row> = columns(width).concat();
+            let count = |wanted: fn(&Row) -> bool| rows.iter().filter(|row| wanted(row)).count();
+            assert_eq!(count(|row| matches!(row, Row::Entry(..))), entries);
+            assert_eq!(count(|row| matches!(row, Row::Title(_))), GROUPS.len() + 1);
+        }
+        assert_eq!(columns(75).len(), 1);
+        assert_eq!(columns(76).len(), 2);
+    }
 }

@@ -1,29 +1,40 @@
 //! The message being typed: several lines, a cursor, and the messages typed before.
 //!
+//! A long paste is one character ([`crate::app::typed`]), which is shown as a label.
 //! The text and its undo live in a `TextArea`; the keys are ours (app/keymap.rs) and so is the
 //! drawing (ui/input.rs), with the terminal's own cursor, which input methods need. The cursor
 //! moves by grapheme: it never stands inside a character.
 
-use ratatui_textarea::{CursorMove, TextArea};
+use std::ops::Range;
+
+use ratatui_textarea::CursorMove;
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::app::draft::Draft;
+use crate::app::history::History;
+use crate::app::typed::{self, Typed};
 use crate::app::wrap::{Break, WrappedLine, text_width, wrap};
-use crate::clean::clean;
 
-/// The message being typed.
+/// A text that is put into the input becomes one character if it is longer than this, in bytes: each
+/// key wraps what is shown anew.
+const MOST_EDITABLE: usize = 16 << 10;
+
+/// The message being typed, with the messages typed before.
 #[derive(Debug, Default)]
 pub struct Input {
-    area: TextArea<'static>,
-    history: Vec<String>,
+    draft: Draft,
+    history: History,
     /// The place in the history that is shown, and what was typed before going there.
-    recalled: Option<(usize, String)>,
+    recalled: Option<(usize, Draft)>,
 }
 
 /// The text as lines of a given width, with the cursor's place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputLines {
-    /// The text, cleaned: as many characters as were typed.
+    /// The text, cleaned, with a label for each long paste.
     pub text: String,
+    /// Where the labels are.
+    pub labels: Vec<Range<usize>>,
     /// Its lines.
     pub lines: Vec<WrappedLine>,
     /// The line with the cursor.
@@ -68,53 +79,125 @@ pub enum Edit {
 }
 
 impl Input {
-    /// The text as typed or pasted.
+    /// With the messages of earlier runs, oldest first.
+    pub fn new(messages: Vec<Typed>) -> Self {
+        Self {
+            history: History::new(messages),
+            ..Self::default()
+        }
+    }
+
+    /// The text as typed and pasted.
     pub fn text(&self) -> String {
-        self.area.lines().join("\n")
+        self.draft.typed().whole()
+    }
+
+    /// The text, in which a long paste is one character.
+    pub fn typed(&self) -> Typed {
+        self.draft.typed()
+    }
+
+    /// The messages typed before.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// What was typed and not handed out yet, for the history of later runs.
+    pub fn take_fresh(&mut self) -> Vec<Typed> {
+        self.history.take_fresh()
     }
 
     /// Whether nothing is typed.
     pub fn is_empty(&self) -> bool {
-        self.area.is_empty()
+        self.draft.area.is_empty()
     }
 
     /// Whether the cursor stands at the end of its line.
     pub fn at_line_end(&self) -> bool {
         let (row, column) = self.cursor();
-        column == self.area.lines()[row].chars().count()
+        column == self.draft.area.lines()[row].chars().count()
+    }
+
+    /// What is typed, if it is one line that starts with `/` but not `//`, and nothing that was typed
+    /// before.
+    pub fn command_line(&self) -> Option<&str> {
+        let [line] = self.draft.area.lines() else {
+            return None;
+        };
+        let is_command = line.starts_with('/') && !line.starts_with("//");
+        let recalled = self.recalled.as_ref();
+        let before = recalled.and_then(|(place, _)| self.history.get(*place));
+        let recalled = before.is_some_and(|message| message.text == *line);
+        (is_command && !recalled).then_some(line)
+    }
+
+    /// Replaces the text as an edit that can be undone.
+    pub fn replace(&mut self, text: &str) {
+        let typed = self.text();
+        match text.strip_prefix(&typed) {
+            Some(rest) if self.at_line_end() => self.insert(rest),
+            Some(_) | None => {
+                self.draft.area.select_all();
+                self.insert(text);
+            }
+        }
     }
 
     /// Replaces the text; the cursor goes to its end.
     pub fn set(&mut self, text: &str) {
-        self.area = TextArea::new(text.split('\n').map(str::to_owned).collect());
-        self.area.move_cursor(CursorMove::Bottom);
-        self.area.move_cursor(CursorMove::End);
+        if text.len() <= MOST_EDITABLE {
+            self.set_typed(Typed {
+                text: text.to_owned(),
+                pasted: Vec::new(),
+            });
+        } else {
+            self.draft = Draft::default();
+            self.draft.insert_as_one(text.to_owned());
+        }
+    }
+
+    /// Replaces the text; the cursor goes to its end.
+    pub fn set_typed(&mut self, typed: Typed) {
+        self.draft = Draft::new(typed);
     }
 
     /// Takes the text out and remembers it.
-    pub fn take(&mut self) -> String {
-        let text = self.text();
-        self.set("");
+    pub fn take(&mut self) -> Typed {
+        let typed = self.typed();
+        self.draft = Draft::default();
         self.recalled = None;
-        if self.history.last() != Some(&text) {
-            self.history.push(text.clone());
-        }
-        text
+        self.history.push(typed.clone());
+        typed
+    }
+
+    /// Takes the text out, to come back with [`Self::take_back`].
+    pub fn put_aside(&mut self) -> Draft {
+        std::mem::take(&mut self.draft)
+    }
+
+    /// Puts back what was put aside.
+    pub fn take_back(&mut self, draft: Draft) {
+        self.draft = draft;
     }
 
     /// Inserts text literally; line ends of any system become newlines.
     pub fn insert(&mut self, text: &str) {
-        self.area
-            .insert_str(text.replace("\r\n", "\n").replace('\r', "\n"));
+        self.draft.insert(text);
+    }
+
+    /// Inserts a paste literally, a long one as one character. An error says why that cannot be.
+    pub fn paste(&mut self, text: &str) -> Result<(), String> {
+        self.draft.paste(text)
     }
 
     /// Whether a backslash stands before the cursor; if so, it becomes a new line.
     pub fn continue_line(&mut self) -> bool {
         let (row, column) = self.cursor();
-        let escaped = column > 0 && self.area.lines()[row].chars().nth(column - 1) == Some('\\');
+        let escaped =
+            column > 0 && self.draft.area.lines()[row].chars().nth(column - 1) == Some('\\');
         if escaped {
-            self.area.delete_char();
-            self.area.insert_newline();
+            self.draft.area.delete_char();
+            self.draft.area.insert_newline();
         }
         escaped
     }
@@ -122,51 +205,54 @@ impl Input {
     /// Changes the text or moves the cursor.
     pub fn edit(&mut self, edit: Edit) {
         match edit {
-            Edit::Insert(c) => self.area.insert_char(c),
-            Edit::Newline => self.area.insert_newline(),
+            Edit::Insert(c) if typed::index(c).is_some() => {
+                self.draft.insert_as_one(c.to_string());
+            }
+            Edit::Insert(c) => self.draft.area.insert_char(c),
+            Edit::Newline => self.draft.area.insert_newline(),
             Edit::Backspace => {
                 for _ in 0..self.grapheme_before().max(1) {
-                    self.area.delete_char();
+                    self.draft.area.delete_char();
                 }
             }
             Edit::Delete => {
                 for _ in 0..self.grapheme_after().max(1) {
-                    self.area.delete_next_char();
+                    self.draft.area.delete_next_char();
                 }
             }
             Edit::DeleteWord => {
-                self.area.delete_word();
+                self.draft.area.delete_word();
             }
             Edit::DeleteToStart => {
-                self.area.delete_line_by_head();
+                self.draft.area.delete_line_by_head();
             }
             Edit::DeleteToEnd => {
-                self.area.delete_line_by_end();
+                self.draft.area.delete_line_by_end();
             }
             Edit::Yank => {
-                self.area.paste();
+                self.draft.area.paste();
             }
             Edit::Undo => {
-                self.area.undo();
+                self.draft.area.undo();
             }
             Edit::Left => {
                 let (row, column) = self.cursor();
                 match self.grapheme_before() {
-                    0 => self.area.move_cursor(CursorMove::Back),
+                    0 => self.draft.area.move_cursor(CursorMove::Back),
                     chars => self.jump(row, column - chars),
                 }
             }
             Edit::Right => {
                 let (row, column) = self.cursor();
                 match self.grapheme_after() {
-                    0 => self.area.move_cursor(CursorMove::Forward),
+                    0 => self.draft.area.move_cursor(CursorMove::Forward),
                     chars => self.jump(row, column + chars),
                 }
             }
-            Edit::WordLeft => self.area.move_cursor(CursorMove::WordBack),
-            Edit::WordRight => self.area.move_cursor(CursorMove::WordForward),
-            Edit::LineStart => self.area.move_cursor(CursorMove::Head),
-            Edit::LineEnd => self.area.move_cursor(CursorMove::End),
+            Edit::WordLeft => self.draft.area.move_cursor(CursorMove::WordBack),
+            Edit::WordRight => self.draft.area.move_cursor(CursorMove::WordForward),
+            Edit::LineStart => self.draft.area.move_cursor(CursorMove::Head),
+            Edit::LineEnd => self.draft.area.move_cursor(CursorMove::End),
         }
     }
 
@@ -196,40 +282,38 @@ impl Input {
             }
             byte += grapheme.len();
         }
-        let before = &lines.text[..byte];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        self.jump(
-            before.matches('\n').count(),
-            before[line_start..].chars().count(),
-        );
+        let mut place = (0, 0);
+        self.draft.shown(|row, column, at| {
+            if at <= byte {
+                place = (row, column);
+            }
+        });
+        self.jump(place.0, place.1);
     }
 
     /// Goes back (`true`) or forth in the messages typed before.
     pub fn recall(&mut self, back: bool) {
-        let (at, typed) = match self.recalled.take() {
+        let (at, draft) = match self.recalled.take() {
             Some(place) => place,
-            None => (self.history.len(), self.text()),
+            None => (self.history.len(), self.draft.clone()),
         };
         let target = if back { at.saturating_sub(1) } else { at + 1 };
-        if let Some(text) = self.history.get(target) {
-            self.set(&text.clone());
-            self.recalled = Some((target, typed));
+        if let Some(message) = self.history.get(target) {
+            self.set_typed(message.clone());
+            self.recalled = Some((target, draft));
         } else {
-            self.set(&typed);
+            self.draft = draft;
         }
     }
 
     /// The text, cleaned, as lines of `width` columns. The last column is kept free for the cursor.
     pub fn lines(&self, width: usize) -> InputLines {
-        let text = clean(&self.text()).into_owned();
-        let (row, column) = self.cursor();
-        let lines_before: usize = text.split('\n').take(row).map(|line| line.len() + 1).sum();
-        let in_line: usize = text[lines_before..]
-            .chars()
-            .take(column)
-            .map(char::len_utf8)
-            .sum();
-        let cursor = lines_before + in_line;
+        let mut cursor = 0;
+        let (text, labels) = self.draft.shown(|row, column, at| {
+            if (row, column) == self.cursor() {
+                cursor = at;
+            }
+        });
         let mut lines = Vec::new();
         wrap(
             &text,
@@ -244,6 +328,7 @@ impl Input {
         let column = text_width(&text[lines[row].range.start..cursor]);
         InputLines {
             text,
+            labels,
             lines,
             row,
             column,
@@ -251,21 +336,21 @@ impl Input {
     }
 
     fn cursor(&self) -> (usize, usize) {
-        let cursor = self.area.cursor();
+        let cursor = self.draft.area.cursor();
         (cursor.0, cursor.1)
     }
 
     /// `TextArea` addresses 65,535 rows and columns; beyond them the cursor stays.
     fn jump(&mut self, row: usize, column: usize) {
         if let (Ok(row), Ok(column)) = (u16::try_from(row), u16::try_from(column)) {
-            self.area.move_cursor(CursorMove::Jump(row, column));
+            self.draft.area.move_cursor(CursorMove::Jump(row, column));
         }
     }
 
     /// Characters of the grapheme before the cursor; 0 at the start of a line.
     fn grapheme_before(&self) -> usize {
         let (row, column) = self.cursor();
-        let before: String = self.area.lines()[row].chars().take(column).collect();
+        let before: String = self.draft.area.lines()[row].chars().take(column).collect();
         before
             .graphemes(true)
             .next_back()
@@ -275,7 +360,7 @@ impl Input {
     /// Characters of the grapheme at the cursor; 0 at the end of a line.
     fn grapheme_after(&self) -> usize {
         let (row, column) = self.cursor();
-        let after: String = self.area.lines()[row].chars().skip(column).collect();
+        let after: String = self.draft.area.lines()[row].chars().skip(column).collect();
         after
             .graphemes(true)
             .next()
@@ -284,159 +369,4 @@ impl Input {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const FAMILY: &str = "👩‍👩‍👧‍👦";
-
-    /// Types `start`, makes the edits, and shows the text with `|` at the cursor.
-    #[track_caller]
-    fn check(start: &str, edits: &[Edit], expect: &str) {
-        let mut input = Input::default();
-        input.insert(start);
-        for edit in edits {
-            input.edit(*edit);
-        }
-        assert_eq!(marked(&mut input), expect);
-    }
-
-    fn marked(input: &mut Input) -> String {
-        input.edit(Edit::Insert('|'));
-        input.text()
-    }
-
-    #[test]
-    fn edits() {
-        use Edit::*;
-        check("ab", &[Left, Insert('x')], "ax|b");
-        check("ab", &[Newline, Insert('c')], "ab\nc|");
-        check("ab\ncd", &[LineStart, Left], "ab|\ncd");
-        check("ab\ncd", &[LineStart, Backspace], "ab|cd");
-        check("ab\ncd", &[LineStart, Left, Right, Right], "ab\nc|d");
-        check("one two", &[DeleteWord], "one |");
-        check(
-            "one two",
-            &[WordLeft, DeleteToEnd, LineStart, Yank],
-            "two|one ",
-        );
-        check("one two", &[DeleteToStart, Undo], "one two|");
-        check("ab", &[LineStart, Delete], "|b");
-    }
-
-    #[test]
-    fn the_cursor_moves_and_deletes_by_grapheme() {
-        use Edit::*;
-        let text = format!("a{FAMILY}e\u{301}");
-        check(&text, &[Left], &format!("a{FAMILY}|e\u{301}"));
-        check(&text, &[Left, Left], &format!("a|{FAMILY}e\u{301}"));
-        check(&text, &[Left, Left, Right], &format!("a{FAMILY}|e\u{301}"));
-        check(&text, &[Backspace, Backspace], "a|");
-        check(&text, &[LineStart, Right, Delete], "a|e\u{301}");
-    }
-
-    #[test]
-    fn rows_are_those_on_the_screen() {
-        let mut input = Input::default();
-        input.insert("abcdefgh\nij");
-        let lines = input.lines(5);
-        assert_eq!(lines.lines.len(), 3);
-        assert_eq!((lines.row, lines.column), (2, 2));
-        input.move_row(-1, 5);
-        input.move_row(-1, 5);
-        input.move_row(-1, 5);
-        assert_eq!(marked(&mut input), "ab|cdefgh\nij");
-    }
-
-    #[test]
-    fn the_end_of_a_wrapped_row_is_not_the_next_row() {
-        let mut input = Input::default();
-        input.insert("abcd\nefgh");
-        input.edit(Edit::Insert('i'));
-        input.move_row(-1, 5);
-        assert_eq!(input.lines(5).row, 1);
-        input.move_row(-1, 5);
-        assert_eq!(input.lines(5).row, 0);
-    }
-
-    #[test]
-    fn history_keeps_what_was_being_typed() {
-        let mut input = Input::default();
-        for text in ["first", "second", "second"] {
-            input.insert(text);
-            input.take();
-        }
-        input.insert("third");
-        let mut walk = |back: bool| {
-            input.recall(back);
-            input.text()
-        };
-        assert_eq!(
-            [true, true, true].map(&mut walk),
-            ["second", "first", "first"]
-        );
-        assert_eq!(
-            [false, false, false].map(&mut walk),
-            ["second", "third", "third"]
-        );
-    }
-
-    #[test]
-    fn a_paste_is_literal() {
-        let mut input = Input::default();
-        input.insert("a\r\nb\rc\t?");
-        assert_eq!(input.text(), "a\nb\nc\t?");
-    }
-
-    #[test]
-    fn a_backslash_continues_the_line() {
-        let mut input = Input::default();
-        input.insert("ab\\");
-        assert!(input.continue_line());
-        assert_eq!(input.text(), "ab\n");
-        assert!(!input.continue_line());
-    }
-
-    fn edit() -> impl Strategy<Value = Edit> {
-        use Edit::*;
-        prop_oneof![
-            prop::sample::select(vec![
-                'a', ' ', '日', '\u{301}', '\u{200d}', '👩', '👍', '🏽', '\t', '\x1b'
-            ])
-            .prop_map(Insert),
-            prop::sample::select(vec![
-                Newline,
-                Backspace,
-                Delete,
-                DeleteWord,
-                DeleteToStart,
-                DeleteToEnd,
-                Yank,
-                Undo,
-                Left,
-                Right,
-                WordLeft,
-                WordRight,
-                LineStart,
-                LineEnd,
-            ]),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn any_edits_leave_a_cursor_inside_the_text(
-            edits in prop::collection::vec((edit(), -1_isize..2), 0..40),
-            width in 0_usize..12,
-        ) {
-            let mut input = Input::default();
-            for (edit, rows) in edits {
-                input.edit(edit);
-                input.move_row(rows, width);
-                let lines = input.lines(width);
-                prop_assert!(lines.row < lines.lines.len());
-            }
-        }
-    }
-}
+mod tests;

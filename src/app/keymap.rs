@@ -12,6 +12,8 @@ use crate::app::input::Edit;
 pub enum Action {
     /// Sends the message, or runs the command that is typed.
     Send,
+    /// Completes a command.
+    Complete,
     /// Drafts with the next strategy.
     NextStrategy,
     /// Stops the answer, or clears the input, or quits when asked twice.
@@ -40,6 +42,10 @@ pub enum Action {
     HistoryBack,
     /// The message typed after.
     HistoryForward,
+    /// Searches the messages typed before.
+    SearchHistory,
+    /// Opens the message in an editor.
+    OpenEditor,
     /// Panel on or off.
     TogglePanel,
     /// Draws everything anew.
@@ -98,10 +104,16 @@ pub const BINDINGS: &[Binding] = &[
         "new line (or \\ Enter)",
     ),
     bind(
+        &[(NONE, KeyCode::Tab)],
+        Action::Complete,
+        "/ Tab",
+        "complete a command",
+    ),
+    bind(
         &[(NONE, KeyCode::BackTab)],
         Action::NextStrategy,
         "Shift-Tab",
-        "next strategy, any time",
+        "next strategy",
     ),
     bind(
         &[(CTRL, KeyCode::Char('c'))],
@@ -162,6 +174,18 @@ pub const BINDINGS: &[Binding] = &[
         "",
     ),
     bind(
+        &[(CTRL, KeyCode::Char('r'))],
+        Action::SearchHistory,
+        "Ctrl-R",
+        "search them",
+    ),
+    bind(
+        &[(CTRL, KeyCode::Char('g'))],
+        Action::OpenEditor,
+        "Ctrl-G",
+        "write in an editor",
+    ),
+    bind(
         &[(CTRL, KeyCode::Char('t'))],
         Action::TogglePanel,
         "Ctrl-T",
@@ -207,7 +231,7 @@ pub const BINDINGS: &[Binding] = &[
         &[(CTRL, KeyCode::Char('u'))],
         Action::Edit(Edit::DeleteToStart),
         "Ctrl-U Ctrl-K",
-        "delete to start, to end",
+        "delete to start, end",
     ),
     bind(
         &[(CTRL, KeyCode::Char('k'))],

@@ -5,16 +5,24 @@
 //! **Text from outside is cleaned when it comes in**; what is sent to the engine stays as typed.
 
 pub mod block;
+pub mod copy;
+pub mod draft;
 pub mod geometry;
 pub mod help;
+pub mod history;
 pub mod input;
 pub mod keymap;
+pub mod popup;
 pub mod scroll;
 pub mod slash;
 pub mod transcript;
+pub mod typed;
 pub mod wrap;
 
 mod engine_event;
+mod outside;
+mod report;
+mod search;
 mod update;
 
 use std::sync::Arc;
@@ -23,10 +31,15 @@ use std::time::{Duration, Instant};
 use crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
+use crate::app::block::Kind;
+use crate::app::copy::Copy;
 use crate::app::geometry::{Geometry, PanelArea};
 use crate::app::input::Input;
+use crate::app::popup::PopupState;
 use crate::app::scroll::Scroll;
+use crate::app::search::Search;
 use crate::app::transcript::Transcript;
+use crate::app::typed::Typed;
 use crate::cancel::Cancel;
 use crate::engine::protocol::{Command, Event, Explanation, Fetch, Loading, Ready};
 use crate::stats::Stats;
@@ -53,6 +66,12 @@ pub enum Msg {
     Resize(u16, u16),
     /// The engine's word.
     Engine(Event),
+    /// The text from the editor, or why there is none.
+    Edited(Result<String, String>),
+    /// The screen has this theme now, or why not.
+    Themed(Result<String, String>),
+    /// What came of an effect, in words.
+    Told(Result<String, String>),
     /// The time that [`App::wake_at`] asked for has come.
     Tick,
 }
@@ -62,6 +81,14 @@ pub enum Msg {
 pub enum Effect {
     /// Tell the engine.
     Engine(Command),
+    /// Keep what was typed for later runs.
+    Remember(Typed),
+    /// Open a text in the user's editor; what comes of it is a [`Msg::Edited`].
+    Edit(String),
+    /// Copy a text; what comes of it is a [`Msg::Told`].
+    Copy(Copy),
+    /// Show everything in this theme; what comes of it is a [`Msg::Themed`].
+    SetTheme(String),
     /// Leave.
     Quit,
     /// Draw everything anew.
@@ -71,7 +98,7 @@ pub enum Effect {
 }
 
 /// How the app starts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct AppSettings {
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
@@ -79,6 +106,14 @@ pub struct AppSettings {
     pub panel: bool,
     /// Whether accepted tokens are marked.
     pub show_tokens: bool,
+    /// Messages of earlier runs, oldest first.
+    pub history: Vec<Typed>,
+    /// What the user should know, each one line.
+    pub notes: Vec<String>,
+    /// The theme's name.
+    pub theme: String,
+    /// The names of all themes.
+    pub themes: Vec<String>,
 }
 
 impl Default for AppSettings {
@@ -87,6 +122,10 @@ impl Default for AppSettings {
             size: (80, 24),
             panel: true,
             show_tokens: false,
+            history: Vec::new(),
+            notes: Vec::new(),
+            theme: "terminal".to_owned(),
+            themes: Vec::new(),
         }
     }
 }
@@ -156,6 +195,8 @@ pub struct App {
     transcript: Transcript,
     scroll: Scroll,
     input: Input,
+    popup: PopupState,
+    search: Option<Search>,
     asked: Option<Asked>,
     /// What drafts, and what was asked to draft next.
     strategy: Option<&'static str>,
@@ -169,6 +210,8 @@ pub struct App {
     baseline_at: Option<Instant>,
     panel: bool,
     show_tokens: bool,
+    theme: String,
+    themes: Vec<String>,
     /// The first line of the help in view, while it is open.
     help: Option<usize>,
     notice: Option<Notice>,
@@ -185,7 +228,9 @@ impl App {
             ready: None,
             transcript: Transcript::new(1),
             scroll: Scroll::default(),
-            input: Input::default(),
+            input: Input::new(settings.history),
+            popup: PopupState::default(),
+            search: None,
             asked: None,
             strategy: None,
             wanted: None,
@@ -197,10 +242,15 @@ impl App {
             baseline_at: None,
             panel: settings.panel,
             show_tokens: settings.show_tokens,
+            theme: settings.theme,
+            themes: settings.themes,
             help: None,
             notice: None,
             quit_until: None,
         };
+        for note in &settings.notes {
+            app.transcript.push(Kind::Notice, note);
+        }
         app.settle();
         app
     }
@@ -308,6 +358,8 @@ impl App {
 
     /// Fits lines and view to the screen after a change.
     fn settle(&mut self) {
+        self.settle_search();
+        self.settle_popup();
         let geometry = self.own_geometry();
         let anchor = self.transcript.anchor(self.scroll.top);
         if self.transcript.set_width(geometry.text_width()) && !self.scroll.follow {

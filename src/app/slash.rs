@@ -1,14 +1,26 @@
-//! Commands typed into the input: one table, which is also the help.
+//! Commands typed into the input: one table. The parser, the help, the popup that completes and, by a
+//! test, docs/terminal.md follow from it.
+//!
+//! A command is a line that starts with `/`. A line that starts with `//` is a message that starts with
+//! `/`, and a text of several lines is always a message.
 
-/// A command.
+use crate::app::App;
+
+/// What a command asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Slash {
-    /// Drafts with the named strategy.
+    /// Drafts with the named strategy; lists them when the name is empty.
     Mode(String),
     /// Starts a new conversation.
     New,
     /// Marks accepted tokens, or stops marking them.
     ShowTokens,
+    /// Copies the last answer, the Nth last (a number) or its last code block (`code`).
+    Copy(String),
+    /// Changes the theme; lists all when the name is empty.
+    Theme(String),
+    /// Tells the numbers of answer and session.
+    Stats,
     /// Panel on or off.
     Panel,
     /// Shows the keys.
@@ -17,67 +29,306 @@ pub enum Slash {
     Quit,
 }
 
-/// How a command is typed and what it does, in the order of the help.
-pub const COMMANDS: &[(&str, &str)] = &[
-    ("/mode NAME", "use this strategy"),
-    ("/new", "start a new chat"),
-    ("/show tokens", "underline accepted"),
-    ("/panel", "panel on or off"),
-    ("/help", "this help"),
-    ("/quit", "quit"),
+/// A row of the table.
+pub struct Command {
+    /// Its name, without the `/`.
+    pub name: &'static str,
+    /// What may follow the name.
+    pub argument: Argument,
+    /// What it does, in one line of at most 22 columns.
+    pub help: &'static str,
+    /// Whether it works while an answer is written.
+    pub while_answering: bool,
+    /// Reads the argument, which is empty where none was given.
+    pub read: fn(String) -> Slash,
+    /// What the argument can be, best first; nothing where anything goes.
+    pub choices: fn(&App) -> Vec<Choice>,
+}
+
+/// What may follow a command's name. The text stands for it in the help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// Nothing.
+    None,
+    /// One that can be left out.
+    Optional(&'static str),
+    /// One that must be there.
+    Required(&'static str),
+}
+
+/// Something that an argument can be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// What is typed.
+    pub value: String,
+    /// What it means, in a few words.
+    pub help: String,
+    /// Whether more must follow before the command can run.
+    pub more: bool,
+}
+
+impl Choice {
+    /// A choice that completes the command.
+    pub fn new(value: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            value: value.into(),
+            help: help.into(),
+            more: false,
+        }
+    }
+}
+
+/// All commands, in the order of the help.
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "mode",
+        argument: Argument::Optional("NAME"),
+        help: "use this strategy",
+        while_answering: true,
+        read: Slash::Mode,
+        choices: strategies,
+    },
+    Command {
+        name: "new",
+        argument: Argument::None,
+        help: "start a new chat",
+        while_answering: false,
+        read: |_| Slash::New,
+        choices: nothing,
+    },
+    Command {
+        name: "show",
+        argument: Argument::Required("tokens"),
+        help: "underline accepted",
+        while_answering: true,
+        read: |_| Slash::ShowTokens,
+        choices: |_| vec![Choice::new("tokens", "underline accepted text, or not")],
+    },
+    Command {
+        name: "copy",
+        argument: Argument::Optional("N|code"),
+        help: "copy an answer",
+        while_answering: true,
+        read: Slash::Copy,
+        choices: |_| {
+            vec![
+                Choice::new("code", "the last code block"),
+                Choice::new("1", "the last answer"),
+                Choice::new("2", "the one before"),
+            ]
+        },
+    },
+    Command {
+        name: "stats",
+        argument: Argument::None,
+        help: "numbers of the session",
+        while_answering: true,
+        read: |_| Slash::Stats,
+        choices: nothing,
+    },
+    Command {
+        name: "theme",
+        argument: Argument::Optional("NAME"),
+        help: "colours of the screen",
+        while_answering: true,
+        read: Slash::Theme,
+        choices: themes,
+    },
+    Command {
+        name: "panel",
+        argument: Argument::None,
+        help: "panel on or off",
+        while_answering: true,
+        read: |_| Slash::Panel,
+        choices: nothing,
+    },
+    Command {
+        name: "help",
+        argument: Argument::None,
+        help: "this help",
+        while_answering: true,
+        read: |_| Slash::Help,
+        choices: nothing,
+    },
+    Command {
+        name: "quit",
+        argument: Argument::None,
+        help: "quit",
+        while_answering: true,
+        read: |_| Slash::Quit,
+        choices: nothing,
+    },
 ];
 
-/// Reads a command; an error says which there are. `None`: the text is a message.
-pub fn parse(text: &str) -> Option<Result<Slash, String>> {
-    let line = text.trim_end();
-    if !line.starts_with('/') || line.contains('\n') {
-        return None;
+fn nothing(_: &App) -> Vec<Choice> {
+    Vec::new()
+}
+
+fn themes(app: &App) -> Vec<Choice> {
+    app.themes()
+        .map(|(name, now)| Choice::new(name, if now { "now" } else { "" }))
+        .collect()
+}
+
+fn strategies(app: &App) -> Vec<Choice> {
+    let known = app.ready().into_iter().flat_map(|ready| &ready.strategies);
+    known
+        .map(|strategy| Choice::new(strategy.name, strategy.summary))
+        .collect()
+}
+
+impl Command {
+    /// The command with this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        COMMANDS.iter().find(|command| command.name == name)
     }
-    let words: Vec<&str> = line.split_whitespace().collect();
-    Some(match words[..] {
-        ["/mode"] => Ok(Slash::Mode(String::new())),
-        ["/mode", name] => Ok(Slash::Mode(name.to_owned())),
-        ["/new"] => Ok(Slash::New),
-        ["/show", "tokens"] => Ok(Slash::ShowTokens),
-        ["/panel"] => Ok(Slash::Panel),
-        ["/help"] => Ok(Slash::Help),
-        ["/quit"] => Ok(Slash::Quit),
-        _ => {
-            let known: Vec<&str> = COMMANDS.iter().map(|(typed, _)| *typed).collect();
-            Err(format!(
-                "There is no command `{line}`. There are: {}.",
-                known.join(", ")
-            ))
+
+    /// How it is typed: `/mode NAME`; what can be left out stands in brackets.
+    pub fn usage(&self) -> String {
+        match self.argument {
+            Argument::None => format!("/{}", self.name),
+            Argument::Optional(argument) => format!("/{} [{argument}]", self.name),
+            Argument::Required(argument) => format!("/{} {argument}", self.name),
         }
-    })
+    }
+}
+
+/// What a text is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// A message for the model.
+    Message(String),
+    /// A command, and the row it stands in.
+    Command(Slash, &'static str),
+    /// A command that there is not, or without what it needs: what to do.
+    Wrong(String),
+}
+
+/// Reads what was typed.
+pub fn parse(text: &str) -> Parsed {
+    let line = text.trim_end();
+    let Some(typed) = line.strip_prefix('/').filter(|_| !line.contains('\n')) else {
+        return Parsed::Message(text.to_owned());
+    };
+    if typed.starts_with('/') {
+        return Parsed::Message(text[1..].to_owned());
+    }
+    let (name, argument) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    let argument = argument.trim();
+    let Some(command) = Command::named(name) else {
+        return Parsed::Wrong(unknown(name, line));
+    };
+    let usage = command.usage();
+    match (command.argument, argument.is_empty()) {
+        (Argument::None, false) => Parsed::Wrong(format!(
+            "Nothing can follow `/{name}`: it is typed {usage}."
+        )),
+        (Argument::Required(_), true) => Parsed::Wrong(format!(
+            "Something must follow `/{name}`: it is typed {usage}."
+        )),
+        (Argument::None, true) | (Argument::Optional(_), _) | (Argument::Required(_), false) => {
+            Parsed::Command((command.read)(argument.to_owned()), command.name)
+        }
+    }
+}
+
+/// That there is no such command, and the nearest that there is.
+fn unknown(name: &str, line: &str) -> String {
+    let nearest = COMMANDS
+        .iter()
+        .map(|command| (strsim::damerau_levenshtein(command.name, name), command))
+        .filter(|(distance, command)| *distance <= command.name.len().min(name.len()) / 2)
+        .min_by_key(|(distance, _)| *distance);
+    let nearest = nearest.map_or(String::new(), |(_, command)| {
+        format!(" Did you mean `{}`?", command.usage())
+    });
+    format!(
+        "There is no command `/{name}`.{nearest} `/help` lists all; `/{line}` sends it as a message."
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
+
+    #[track_caller]
+    fn command(text: &str, expect: Slash) {
+        match parse(text) {
+            Parsed::Command(slash, _) => assert_eq!(slash, expect, "{text}"),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn wrong(text: &str, expect: &[&str]) {
+        let Parsed::Wrong(message) = parse(text) else {
+            panic!("{text} is read")
+        };
+        for part in expect {
+            assert!(message.contains(part), "{text}: {message}");
+        }
+    }
 
     #[test]
     fn commands_are_read() {
-        let check = |text, expect| assert_eq!(parse(text), Some(Ok(expect)), "{text}");
-        check("/mode draft", Slash::Mode("draft".to_owned()));
-        check("/mode", Slash::Mode(String::new()));
-        check("/show tokens ", Slash::ShowTokens);
-        check("/quit", Slash::Quit);
-        assert_eq!(parse("hello /quit"), None);
-        assert_eq!(parse("/new\nline"), None);
-        for wrong in ["/", "/nwe", "/show", "/mode a b", "/new now"] {
-            let message = parse(wrong).unwrap().unwrap_err();
+        command("/mode draft", Slash::Mode("draft".to_owned()));
+        command("/mode   draft ", Slash::Mode("draft".to_owned()));
+        command("/mode", Slash::Mode(String::new()));
+        command("/show tokens ", Slash::ShowTokens);
+        command("/quit", Slash::Quit);
+    }
+
+    #[test]
+    fn messages_are_left_alone() {
+        let check =
+            |text: &str, expect: &str| assert_eq!(parse(text), Parsed::Message(expect.to_owned()));
+        check("hello /quit", "hello /quit");
+        check(" /quit", " /quit");
+        check("/new\nline", "/new\nline");
+        check("//new", "/new");
+        check("//etc/hosts: what is it?", "/etc/hosts: what is it?");
+        check("// one\n// two", "// one\n// two");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_what_to_do() {
+        wrong(
+            "/nwe",
+            &["no command `/nwe`", "Did you mean `/new`?", "`//nwe` sends"],
+        );
+        wrong(
+            "/mod draft",
+            &["Did you mean `/mode [NAME]`?", "`//mod draft` sends"],
+        );
+        wrong("/etc/hosts", &["no command `/etc/hosts`. `/help` lists"]);
+        wrong("/", &["no command `/`."]);
+        wrong("/show", &["must follow `/show`", "/show tokens"]);
+        wrong("/new now", &["Nothing can follow `/new`"]);
+    }
+
+    #[test]
+    fn the_table_is_sound() {
+        let mut names = HashSet::new();
+        for command in COMMANDS {
+            let name = command.name;
+            assert!(names.insert(name), "{name} twice");
+            assert!(name.bytes().all(|byte| byte.is_ascii_lowercase()), "{name}");
             assert!(
-                message.contains(wrong) && message.contains("/mode NAME"),
-                "{message}"
+                command.help.chars().count() <= 22,
+                "{name}: {}",
+                command.help
             );
         }
     }
 
     #[test]
-    fn every_command_of_the_help_is_read() {
-        for (typed, _) in COMMANDS {
-            assert!(parse(typed).unwrap().is_ok(), "{typed}");
+    fn every_command_is_in_the_documentation() {
+        let docs = include_str!("../../docs/terminal.md");
+        for command in COMMANDS {
+            let usage = command.usage().replace('|', "\\|");
+            assert!(docs.contains(&format!("| `{usage}` |")), "{usage}");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::app::help;
 use crate::app::input::Edit;
 use crate::app::keymap::{Action, action};
 use crate::app::scroll::Scroll;
-use crate::app::slash::{self, Slash};
+use crate::app::slash::{self, Command as Row, Parsed, Slash};
 use crate::app::{App, Asked, Effect, Msg, Phase, QUIT_WITHIN, Shown};
 use crate::cancel::Cancel;
 use crate::engine::protocol::Command;
@@ -23,7 +23,7 @@ impl App {
     pub fn update(&mut self, msg: Msg, now: Instant) -> Vec<Effect> {
         self.now = self.now.max(now);
         self.expire();
-        let effects = match msg {
+        let mut effects = match msg {
             Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
             Msg::Key(key) if self.is_dead() && key.code == KeyCode::Char('q') => vec![Effect::Quit],
             Msg::Key(key) => match action(key) {
@@ -32,7 +32,7 @@ impl App {
             },
             Msg::Paste(text) => {
                 self.help = None;
-                self.input.insert(&text);
+                self.paste(&text);
                 Vec::new()
             }
             Msg::Scroll(lines) => {
@@ -51,9 +51,26 @@ impl App {
                 self.hear(event);
                 Vec::new()
             }
+            Msg::Edited(result) => {
+                self.edited(result);
+                Vec::new()
+            }
+            Msg::Themed(result) => {
+                self.themed(result);
+                Vec::new()
+            }
+            Msg::Told(result) => {
+                self.told(&result);
+                Vec::new()
+            }
             Msg::Tick => Vec::new(),
         };
         self.settle();
+        // First: nothing is done after an effect that quits.
+        effects.splice(
+            0..0,
+            self.input.take_fresh().into_iter().map(Effect::Remember),
+        );
         effects
     }
 
@@ -80,8 +97,17 @@ impl App {
         if self.help.is_some() && self.act_in_help(action) {
             return Vec::new();
         }
+        if let Some(effects) = self.act_in_search(action) {
+            return effects;
+        }
+        if let Some(effects) = self.act_in_popup(action) {
+            return effects;
+        }
         match action {
             Action::Send => return self.enter(),
+            Action::Complete => {}
+            Action::SearchHistory => self.search_history(),
+            Action::OpenEditor => return self.open_editor(),
             Action::NextStrategy => return self.next_strategy(),
             Action::Interrupt => return self.interrupt(quit_asked),
             Action::Escape => self.escape(),
@@ -121,7 +147,10 @@ impl App {
                 self.help = None;
                 return true;
             }
-            Action::NextStrategy
+            Action::Complete
+            | Action::SearchHistory
+            | Action::OpenEditor
+            | Action::NextStrategy
             | Action::Interrupt
             | Action::EndOfInput
             | Action::End
@@ -140,9 +169,8 @@ impl App {
     }
 
     fn scroll_help(&mut self, lines: isize) {
-        let last = help::rows()
-            .len()
-            .saturating_sub(self.own_geometry().help().height.into());
+        let area = self.own_geometry().help();
+        let last = help::height(area.width).saturating_sub(area.height.into());
         self.help = self
             .help
             .map(|top| top.saturating_add_signed(lines).min(last));
@@ -157,16 +185,16 @@ impl App {
             return Vec::new();
         }
         match slash::parse(&text) {
-            Some(Ok(command)) => self.run(command),
-            Some(Err(message)) => {
+            Parsed::Command(command, name) => self.run(command, name),
+            Parsed::Wrong(message) => {
                 self.tell(Kind::Error, &message);
                 Vec::new()
             }
-            None => self.send(),
+            Parsed::Message(text) => self.send(text),
         }
     }
 
-    fn send(&mut self) -> Vec<Effect> {
+    fn send(&mut self, text: String) -> Vec<Effect> {
         if self.is_dead() {
             self.say("the engine has ended: press q to quit");
             return Vec::new();
@@ -183,9 +211,14 @@ impl App {
             });
             return Vec::new();
         }
-        let text = self.input.take();
+        let mut shown = self.input.typed().shown();
+        // It was typed with one `/` more.
+        if text.len() < self.input.text().len() {
+            shown.remove(0);
+        }
+        self.input.take();
         let cancel = Cancel::new();
-        self.transcript.push(Kind::User, &text);
+        self.transcript.push(Kind::User, &shown);
         let state = match self.phase {
             Phase::Ready | Phase::Dead => AnswerState::Sent,
             Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) => AnswerState::Waiting,
@@ -207,9 +240,12 @@ impl App {
         vec![Effect::Engine(Command::Send { text, cancel })]
     }
 
-    fn run(&mut self, command: Slash) -> Vec<Effect> {
-        if command == Slash::New && self.asked.is_some() {
-            self.say("an answer is being written: Ctrl-C stops it, then /new works");
+    fn run(&mut self, command: Slash, name: &str) -> Vec<Effect> {
+        let waits = Row::named(name).is_some_and(|row| !row.while_answering);
+        if waits && self.asked.is_some() {
+            self.say(format!(
+                "an answer is being written: Ctrl-C stops it, then /{name} works"
+            ));
             return Vec::new();
         }
         self.input.take();
@@ -235,6 +271,9 @@ impl App {
                     "tokens are not marked"
                 });
             }
+            Slash::Copy(argument) => return self.copy(&argument),
+            Slash::Theme(name) => return self.change_theme(name),
+            Slash::Stats => self.tell_stats(),
             Slash::Panel => self.toggle_panel(),
             Slash::Help => self.help = Some(0),
             Slash::Quit => return self.quit(),
@@ -349,7 +388,7 @@ impl App {
     }
 
     /// A line in the conversation, brought into view.
-    fn tell(&mut self, kind: Kind, text: &str) {
+    pub(super) fn tell(&mut self, kind: Kind, text: &str) {
         self.transcript.push(kind, text);
         self.scroll.to_end();
     }

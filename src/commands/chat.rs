@@ -8,7 +8,7 @@ use crate::cli::ChatArgs;
 use crate::config::Loaded;
 use crate::engine;
 use crate::terminal::oneshot::{self, Format};
-use crate::terminal::{self, Exit, lines};
+use crate::terminal::{self, Exit, ScreenSettings, history_file, lines};
 
 use super::settings::Settings;
 use super::{UsageError, read_stdin};
@@ -39,11 +39,23 @@ pub fn run(args: &ChatArgs) -> anyhow::Result<Exit> {
         ),
         None if form == Form::Lines => lines::chat(handle),
         None => {
+            let history = history_file::path().filter(|_| settings.history);
+            let typed = history.as_deref().map(history_file::load).transpose();
+            let notes = typed.as_ref().err().map(|error| format!("{error:#}"));
             let app = AppSettings {
                 panel: settings.panel,
+                history: typed.unwrap_or_default().unwrap_or_default(),
+                notes: notes.into_iter().collect(),
+                theme: settings.theme_name,
+                themes: settings.themes.names(),
                 ..AppSettings::default()
             };
-            terminal::run(handle, app, &settings.theme)
+            let screen = ScreenSettings {
+                theme: settings.theme,
+                themes: settings.themes,
+                history,
+            };
+            terminal::run(handle, app, screen)
         }
     }
 }

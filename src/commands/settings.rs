@@ -15,7 +15,7 @@ use crate::model::load::{DraftChoice, LoadSettings};
 use crate::model::registry::Reference;
 use crate::sampling::Sampling;
 use crate::strategy::{self};
-use crate::terminal::depth;
+use crate::terminal::themes::Themes;
 use crate::ui::Theme;
 
 use super::UsageError;
@@ -31,8 +31,14 @@ pub struct Settings {
     pub engine: engine::Settings,
     /// How the screen looks.
     pub theme: Theme,
+    /// The theme's name.
+    pub theme_name: String,
+    /// Where other themes are found.
+    pub themes: Themes,
     /// Whether the panel is shown at the start.
     pub panel: bool,
+    /// Whether messages are kept for later runs.
+    pub history: bool,
 }
 
 impl Settings {
@@ -83,7 +89,8 @@ impl Settings {
                 &why,
             )
         })?;
-        let theme = Theme::load(&screen.theme, depth::detect()).map_err(|error| {
+        let themes = Themes::here();
+        let theme = themes.load(&screen.theme).map_err(|error| {
             wrong(
                 given(&args.theme, "theme"),
                 "screen",
@@ -117,7 +124,10 @@ impl Settings {
                     .map(|here| here.speck_cache),
             },
             theme,
+            theme_name: screen.theme.clone(),
+            themes,
             panel: screen.panel,
+            history: screen.history,
         })
     }
 }

@@ -56,6 +56,12 @@ impl<W: Write> FrameBackend<W> {
         }
     }
 
+    /// Writes a sequence that draws nothing, between two frames.
+    pub fn write_between_frames(&mut self, sequence: &str) -> io::Result<()> {
+        self.out.write_all(sequence.as_bytes())?;
+        self.out.flush()
+    }
+
     /// Forgets what is known of the terminal's state: another program had it.
     pub fn forget(&mut self) {
         self.shown = Caret::default();

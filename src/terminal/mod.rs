@@ -3,12 +3,17 @@
 
 mod run;
 
+mod clipboard;
+mod data;
 mod divert;
+mod editor;
 mod esc;
 mod frame;
 pub mod guard;
 mod hang_up;
+pub mod history_file;
 mod signals;
+pub mod themes;
 
 pub mod depth;
 pub mod exit;
@@ -29,7 +34,7 @@ use tokio::time::timeout;
 use crate::engine::protocol::Handle;
 
 pub use exit::Exit;
-pub use run::run;
+pub use run::{ScreenSettings, run};
 pub use signals::cancel_on_interrupt;
 
 /// How long the program waits for its engine when it ends.

@@ -34,7 +34,7 @@ pub fn answer(handle: Handle, question: String, format: Format) -> anyhow::Resul
         .enable_all()
         .build()?;
     let out = match format {
-        Format::Text => Out::Text(TextOut::new()),
+        Format::Text => Out::Text(Box::new(TextOut::new())),
         Format::Json => Out::Json(Box::default(), Throttle::default()),
     };
     runtime.block_on(run(handle, question, out))
@@ -87,7 +87,7 @@ async fn run(mut handle: Handle, question: String, mut out: Out) -> anyhow::Resu
 }
 
 enum Out {
-    Text(TextOut),
+    Text(Box<TextOut>),
     Json(Box<Stats>, Throttle),
 }
 

@@ -8,6 +8,7 @@ use std::env;
 use std::fs::File;
 use std::future::pending;
 use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -16,19 +17,25 @@ use futures_util::StreamExt;
 use ratatui::Terminal;
 use ratatui::layout::Size;
 use tokio::select;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
+use crate::app::copy::Copy;
 use crate::app::{App, AppSettings, Effect, Msg};
 use crate::engine::protocol::{Baseline, Event, Handle};
 use crate::stats::Totals;
 use crate::ui::{self, Theme};
 
+use super::clipboard::{self, Copied};
+use super::editor::Editor;
 use super::esc::{EscGuard, HOLD_LOCAL, HOLD_REMOTE};
 use super::exit::Exit;
 use super::frame::{FrameBackend, unbuffered_stdout};
 use super::guard::{Guard, restore};
 use super::hang_up::{HangUpWatch, terminal_is_there};
+use super::history_file;
 use super::signals::{self, Signal, Signals};
+use super::themes::Themes;
 use super::{stdout, summary};
 
 /// Time between two frames.
@@ -38,18 +45,30 @@ const FRAME_REMOTE: Duration = Duration::from_millis(50);
 /// Time between two frames when the user did something, who must see it at once; a pasted or held key
 /// makes no more frames than this.
 const FRAME_OF_INPUT: Duration = Duration::from_millis(8);
+/// A Ctrl-C that ends an editor goes to the whole job, and may be heard when the editor has ended.
+const AFTER_EDITOR: Duration = Duration::from_millis(500);
 /// How often it is checked that the terminal is still there. Input from one that is gone does not
 /// always end: it may come as an endless stream of nothing.
 const WATCH: Duration = Duration::from_millis(500);
 
+/// Where the screen keeps and finds things.
+pub struct ScreenSettings {
+    /// How it looks.
+    pub theme: Theme,
+    /// Where other themes are found.
+    pub themes: Themes,
+    /// The file of messages typed in earlier runs; `None` where they are not to be kept.
+    pub history: Option<PathBuf>,
+}
+
 /// Shows the chat until the user leaves, and prints the session's numbers to the normal screen.
-pub fn run(handle: Handle, settings: AppSettings, theme: &Theme) -> anyhow::Result<Exit> {
+pub fn run(handle: Handle, settings: AppSettings, here: ScreenSettings) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let (ended, session) = runtime.block_on(async {
         let mut screen =
-            Screen::open(handle, settings, theme).context("cannot take the terminal")?;
+            Screen::open(handle, settings, here).context("cannot take the terminal")?;
         let ended = screen.run().await;
         restore();
         super::end(screen.engine).await;
@@ -88,14 +107,29 @@ struct Session {
     fatal: Option<String>,
 }
 
-struct Screen<'a> {
+/// What work on another thread has come to.
+enum Outcome {
+    HistoryFailed(String),
+    Copied(Copied),
+}
+
+struct Screen {
     app: App,
-    theme: &'a Theme,
+    theme: Theme,
+    themes: Themes,
     engine: Handle,
     engine_runs: bool,
     session: Session,
     terminal: Terminal<FrameBackend<File>>,
-    input: EventStream,
+    /// Not while an editor has the terminal: it would take its keys.
+    input: Option<EventStream>,
+    editor: Option<Editor>,
+    /// When the last editor ended.
+    edited: Option<Instant>,
+    history: Option<history_file::Writer>,
+    /// What work on other threads has to say to the app.
+    outcomes: UnboundedReceiver<Outcome>,
+    outcome: UnboundedSender<Outcome>,
     esc: EscGuard,
     signals: Signals,
     size: Size,
@@ -108,8 +142,8 @@ struct Screen<'a> {
     guard: Guard,
 }
 
-impl<'a> Screen<'a> {
-    fn open(engine: Handle, settings: AppSettings, theme: &'a Theme) -> io::Result<Self> {
+impl Screen {
+    fn open(engine: Handle, settings: AppSettings, here: ScreenSettings) -> io::Result<Self> {
         // The theme decides about colours, NO_COLOR included; crossterm would drop bold and reverse too.
         crossterm::style::force_color_output(true);
         let remote = ["SSH_CONNECTION", "SSH_TTY"]
@@ -124,14 +158,24 @@ impl<'a> Screen<'a> {
             size: (size.width, size.height),
             ..settings
         };
+        let (outcome, outcomes) = unbounded_channel();
+        let history = here
+            .history
+            .map(|path| start_history(path, outcome.clone()));
         Ok(Self {
             app: App::new(settings, Instant::now()),
-            theme,
+            theme: here.theme,
+            themes: here.themes,
             engine,
             engine_runs: true,
             session: Session::default(),
             terminal,
-            input: EventStream::new(),
+            input: Some(EventStream::new()),
+            editor: None,
+            edited: None,
+            history,
+            outcomes,
+            outcome,
             esc: EscGuard::new(if remote { HOLD_REMOTE } else { HOLD_LOCAL }),
             signals,
             size,
@@ -161,11 +205,13 @@ impl<'a> Screen<'a> {
                     let certain = self.esc.expire(Instant::now());
                     self.input(certain)?
                 }
-                event = self.input.next() => {
+                event = next_input(&mut self.input) => {
                     let event = event.context("the terminal's input ended")?;
                     let certain = self.esc.push(event?, Instant::now());
                     self.input(certain)?
                 }
+                text = edited(&mut self.editor) => self.editor_ended(text)?,
+                Some(outcome) = self.outcomes.recv() => self.outcome(outcome)?,
                 event = self.engine.events.recv(), if self.engine_runs => self.engine(event)?,
                 () = until(self.app.wake_at()) => self.update(Msg::Tick)?,
                 _ = watch.tick() => (!terminal_is_there()).then_some(Exit::HungUp),
@@ -217,7 +263,13 @@ impl<'a> Screen<'a> {
 
     fn update(&mut self, msg: Msg) -> io::Result<Option<Exit>> {
         let pause = match msg {
-            Msg::Key(_) | Msg::Paste(_) | Msg::Scroll(_) | Msg::Resize(..) => FRAME_OF_INPUT,
+            Msg::Key(_)
+            | Msg::Paste(_)
+            | Msg::Scroll(_)
+            | Msg::Resize(..)
+            | Msg::Edited(_)
+            | Msg::Themed(_)
+            | Msg::Told(_) => FRAME_OF_INPUT,
             Msg::Engine(_) | Msg::Tick => self.frame,
         };
         self.changed = Some(self.changed.map_or(pause, |due| due.min(pause)));
@@ -225,6 +277,14 @@ impl<'a> Screen<'a> {
             match effect {
                 // An engine that has ended has said so in its events.
                 Effect::Engine(command) => drop(self.engine.commands.send(command)),
+                Effect::Remember(typed) => {
+                    if let Some(history) = &self.history {
+                        history.add(typed);
+                    }
+                }
+                Effect::Edit(text) => self.edit(&text)?,
+                Effect::Copy(copy) => self.copy(copy),
+                Effect::SetTheme(name) => self.set_theme(name)?,
                 Effect::Quit => return Ok(Some(Exit::Done)),
                 Effect::ClearScreen => self.redraw()?,
                 Effect::Suspend if signals::can_stop() => signals::ask_job_to_stop()?,
@@ -235,7 +295,16 @@ impl<'a> Screen<'a> {
     }
 
     fn signal(&mut self, signal: Signal) -> io::Result<Option<Exit>> {
+        let editing = self.editor.is_some();
+        let just_edited = self
+            .edited
+            .is_some_and(|edited| edited.elapsed() < AFTER_EDITOR);
         match signal {
+            // Meant for the editor, which has the terminal.
+            Signal::Interrupt | Signal::Quit | Signal::Continue | Signal::Resize if editing => {
+                Ok(None)
+            }
+            Signal::Interrupt | Signal::Quit if just_edited => Ok(None),
             Signal::Interrupt => Ok(Some(Exit::Interrupted)),
             Signal::Terminate => Ok(Some(Exit::Terminated)),
             Signal::Quit => Ok(Some(Exit::Quit)),
@@ -261,6 +330,64 @@ impl<'a> Screen<'a> {
         }
     }
 
+    /// What work on another thread has come to.
+    fn outcome(&mut self, outcome: Outcome) -> io::Result<Option<Exit>> {
+        let told = match outcome {
+            Outcome::HistoryFailed(why) => Err(why),
+            Outcome::Copied(copied) => {
+                if let Some(sequence) = copied.sequence {
+                    self.terminal
+                        .backend_mut()
+                        .write_between_frames(&sequence)?;
+                }
+                copied.told
+            }
+        };
+        self.update(Msg::Told(told))
+    }
+
+    fn copy(&self, copy: Copy) {
+        let outcome = self.outcome.clone();
+        clipboard::copy(copy.text, copy.what, move |copied| {
+            outcome.send(Outcome::Copied(copied)).ok();
+        });
+    }
+
+    fn set_theme(&mut self, name: String) -> io::Result<()> {
+        let themed = match self.themes.load(&name) {
+            Ok(theme) => {
+                self.theme = theme;
+                Ok(name)
+            }
+            Err(error) => Err(format!("{error:#}")),
+        };
+        self.update(Msg::Themed(themed)).map(drop)
+    }
+
+    /// Gives the terminal to the user's editor.
+    fn edit(&mut self, text: &str) -> io::Result<()> {
+        self.input = None;
+        restore();
+        match Editor::start(text) {
+            Ok(editor) => self.editor = Some(editor),
+            Err(why) => {
+                self.editor_ended(Err(why))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the terminal again.
+    fn editor_ended(&mut self, text: Result<String, String>) -> io::Result<Option<Exit>> {
+        self.editor = None;
+        self.edited = Some(Instant::now());
+        self.guard.enter_again()?;
+        self.input = Some(EventStream::new());
+        self.terminal.backend_mut().forget();
+        self.redraw()?;
+        self.update(Msg::Edited(text))
+    }
+
     /// Draws everything anew at the next deadline.
     fn redraw(&mut self) -> io::Result<()> {
         self.changed = Some(FRAME_OF_INPUT);
@@ -276,11 +403,33 @@ impl<'a> Screen<'a> {
                 self.update(Msg::Resize(size.width, size.height))?;
             }
             self.terminal
-                .draw(|frame| ui::draw(&self.app, self.theme, frame))?;
+                .draw(|frame| ui::draw(&self.app, &self.theme, frame))?;
         }
         self.changed = None;
         self.drawn = Some(Instant::now());
         Ok(())
+    }
+}
+
+fn start_history(path: PathBuf, outcome: UnboundedSender<Outcome>) -> history_file::Writer {
+    history_file::Writer::start(path, move |why| {
+        outcome.send(Outcome::HistoryFailed(why)).ok();
+    })
+}
+
+/// The terminal's next input; waits for ever while it is not read.
+async fn next_input(input: &mut Option<EventStream>) -> Option<io::Result<Input>> {
+    match input {
+        Some(input) => input.next().await,
+        None => pending().await,
+    }
+}
+
+/// What comes of the editor; waits for ever while there is none.
+async fn edited(editor: &mut Option<Editor>) -> Result<String, String> {
+    match editor {
+        Some(editor) => editor.ended().await,
+        None => pending().await,
     }
 }
 

@@ -38,10 +38,41 @@ const ANSI: [(Color, Rgb); 15] = [
 /// The levels of red, green and blue in xterm's cube of 216 colours.
 const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
+/// The contrast of two colours by WCAG 2, from 1 (none) to 21; `None` where the terminal decides what they
+/// look like. The ANSI colours count with xterm's values.
+pub fn contrast(a: Color, b: Color) -> Option<f64> {
+    let [a, b] = [value(a)?.luminance(), value(b)?.luminance()];
+    Some((a.max(b) + 0.05) / (a.min(b) + 0.05))
+}
+
+fn value(color: Color) -> Option<Rgb> {
+    match color {
+        Color::Rgb(r, g, b) => Some(Rgb(r, g, b)),
+        Color::Indexed(index @ 16..) => Some(indexed(index)),
+        _ => {
+            let known = ANSI.iter().find(|(ansi, _)| *ansi == color);
+            known.map(|(_, value)| *value)
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rgb(u8, u8, u8);
 
 impl Rgb {
+    /// The relative luminance by WCAG 2, 0 to 1.
+    fn luminance(self) -> f64 {
+        let linear = |channel: u8| {
+            let share = f64::from(channel) / 255.0;
+            if share <= 0.04045 {
+                share / 12.92
+            } else {
+                ((share + 0.055) / 1.055).powf(2.4)
+            }
+        };
+        0.2126 * linear(self.0) + 0.7152 * linear(self.1) + 0.0722 * linear(self.2)
+    }
+
     fn distance(self, other: Self) -> u32 {
         let square = |a: u8, b: u8| u32::from(a.abs_diff(b)).pow(2);
         square(self.0, other.0) + square(self.1, other.1) + square(self.2, other.2)
@@ -98,6 +129,21 @@ fn nearest_ansi(rgb: Rgb) -> Color {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn contrasts_are_those_of_wcag() {
+        let check = |a, b, expect: Option<f64>| {
+            let found = contrast(a, b).map(|contrast| (contrast * 100.0).round() / 100.0);
+            assert_eq!(found, expect, "{a:?} {b:?}");
+        };
+        let white = Color::Rgb(255, 255, 255);
+        check(white, Color::Rgb(0, 0, 0), Some(21.0));
+        check(Color::Rgb(0x77, 0x77, 0x77), white, Some(4.48));
+        check(white, Color::Rgb(255, 0, 0), Some(4.0));
+        check(Color::Indexed(231), Color::Black, Some(21.0));
+        check(white, Color::Reset, None);
+        check(Color::Indexed(3), white, None);
+    }
 
     #[test]
     fn colours_become_the_nearest_that_there_are() {

@@ -5,41 +5,40 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::app::App;
-use crate::app::help::{Row, rows};
+use crate::app::help::{Row, columns, height};
 use crate::ui::put;
 use crate::ui::theme::Theme;
 
 /// Columns of the keys.
 const KEYS: usize = 14;
 
-/// Draws the help from its first line in view; the last line tells that there is more.
+/// Draws the help from its first line in view; the line below tells that there is more.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let rows = rows();
-    let height = usize::from(area.height);
-    let top = app
-        .help()
-        .unwrap_or(0)
-        .min(rows.len().saturating_sub(height));
+    let rows = usize::from(area.height);
+    let last = height(area.width).saturating_sub(rows);
+    let top = app.help().unwrap_or(0).min(last);
+    let columns = columns(area.width);
     let inner = Rect {
         x: area.x + area.width.min(1),
         width: area.width.saturating_sub(1),
         ..area
     };
-    for (row, entry) in rows[top..].iter().take(height).enumerate() {
-        let line = match entry {
-            Row::Title(title) => Line::styled(*title, theme.assistant),
-            Row::Blank => Line::default(),
-            Row::Entry(key, does) => Line::from(vec![
-                Span::styled(format!("  {key:<KEYS$}"), theme.accent),
-                Span::styled(*does, theme.text),
-            ]),
+    let width = inner.width / columns.len().max(1) as u16;
+    for (i, column) in columns.iter().enumerate() {
+        let place = Rect {
+            x: inner.x + width * i as u16,
+            width,
+            ..inner
         };
-        put(buffer, inner, row as u16, line);
+        for (row, entry) in column.iter().skip(top).take(rows).enumerate() {
+            put(buffer, place, row as u16, line(entry, theme));
+        }
     }
-    let more = if rows.len() > top + height {
-        "↓ more"
-    } else {
-        ""
+    let more = match (top > 0, top < last) {
+        (false, false) => "",
+        (false, true) => "↓ more",
+        (true, false) => "↑ more",
+        (true, true) => "↑ ↓ more",
     };
     let below = Rect {
         height: area.height + 1,
@@ -51,4 +50,15 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         area.height,
         Line::styled(more, theme.dim),
     );
+}
+
+fn line<'a>(row: &'a Row, theme: &Theme) -> Line<'a> {
+    match row {
+        Row::Title(title) => Line::styled(*title, theme.assistant),
+        Row::Blank => Line::default(),
+        Row::Entry(key, does) => Line::from(vec![
+            Span::styled(format!("  {key:<KEYS$} "), theme.accent),
+            Span::styled(*does, theme.text),
+        ]),
+    }
 }

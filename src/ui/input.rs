@@ -1,11 +1,14 @@
 //! The message being typed, and where the terminal's cursor stands.
 
+use std::ops::Range;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 use crate::app::geometry::{Geometry, PROMPT_WIDTH};
-use crate::app::wrap::TAB_WIDTH;
+use crate::app::input::InputLines;
+use crate::app::wrap::{TAB_WIDTH, WrappedLine};
 use crate::app::{App, Phase};
 use crate::ui::put;
 use crate::ui::theme::Theme;
@@ -21,7 +24,7 @@ pub fn draw(
     let prompt = match app.phase() {
         Phase::Dead => Line::styled("✗ ", theme.error),
         Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) | Phase::Ready => {
-            Line::styled("> ", theme.accent)
+            Line::styled(if app.searching() { "‹ " } else { "> " }, theme.accent)
         }
     };
     put(buffer, area, 0, prompt);
@@ -47,13 +50,7 @@ pub fn draw(
         .take(area.height.into())
         .enumerate()
     {
-        let text = lines.text[line.range.clone()].replace('\t', &" ".repeat(TAB_WIDTH));
-        put(
-            buffer,
-            text_area,
-            row as u16,
-            Line::styled(text, theme.text),
-        );
+        put(buffer, text_area, row as u16, text(&lines, line, theme));
     }
     let visible =
         text_area.area() > 0 && app.help().is_none() && !matches!(app.phase(), Phase::Dead);
@@ -63,7 +60,29 @@ pub fn draw(
     })
 }
 
+/// A line of the text, with the labels of pastes marked.
+fn text(lines: &InputLines, line: &WrappedLine, theme: &Theme) -> Line<'static> {
+    let mut spans = Vec::new();
+    let mut span = |range: Range<usize>, style| {
+        let text = lines.text[range].replace('\t', &" ".repeat(TAB_WIDTH));
+        spans.push(Span::styled(text, style));
+    };
+    let mut at = line.range.start;
+    for label in &lines.labels {
+        let start = label.start.clamp(at, line.range.end);
+        let end = label.end.clamp(at, line.range.end);
+        span(at..start, theme.text);
+        span(start..end, theme.accent);
+        at = end;
+    }
+    span(at..line.range.end, theme.text);
+    spans.into()
+}
+
 fn placeholder(app: &App) -> &'static str {
+    if app.searching() {
+        return "Type to search what was typed before";
+    }
     match (app.phase(), app.answering()) {
         (Phase::Dead, _) => "q quits",
         (_, true) => "Type the next message",

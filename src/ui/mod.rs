@@ -22,6 +22,7 @@ mod format;
 mod help;
 mod input;
 mod panel;
+mod popup;
 mod progress;
 mod status;
 mod strip;
@@ -53,6 +54,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
     } else {
         conversation(app, theme, &geometry, buffer);
     }
+    let list = app.popup();
     rule(
         app,
         theme,
@@ -60,6 +62,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
         geometry.transcript.height,
         buffer,
     );
+    let list_top = list.as_ref().map(|list| popup::area(list, &geometry).y);
     match geometry.panel {
         PanelArea::Hidden => {}
         PanelArea::Side(area) => {
@@ -67,13 +70,16 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
             put(
                 buffer,
                 Rect { width: 1, ..area },
-                geometry.rule.y - area.y,
+                list_top.unwrap_or(geometry.rule.y) - area.y,
                 Line::styled("┤", theme.dim),
             );
         }
         PanelArea::Strip(area) => strip::draw(app, theme, area, buffer),
     }
     status::draw(app, theme, geometry.status, buffer);
+    if let Some(list) = &list {
+        popup::draw(list, theme, &geometry, buffer);
+    }
     if let Some(cursor) = input::draw(app, theme, &geometry, buffer) {
         frame.set_cursor_position(cursor);
     }

@@ -64,6 +64,8 @@ fn facts(app: &App, theme: &Theme, width: u16) -> Line<'static> {
 /// The keys that matter now, the most important first.
 fn hints(app: &App) -> &'static [&'static str] {
     match (app.phase(), app.help().is_some(), app.answering()) {
+        _ if app.searching() => &["Enter take", "Ctrl-R older", "Esc back"],
+        _ if app.popup().is_some() => &["Enter run", "Tab complete", "Esc close"],
         (Phase::Dead, _, _) => &["q quit"],
         (_, true, _) => &["Esc close"],
         (_, false, true) => &["Ctrl-C stop", "Shift-Tab strategy"],

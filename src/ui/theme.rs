@@ -11,7 +11,7 @@ use ratatui::style::{Color, Modifier, Style};
 use toml::Spanned;
 use toml::de::DeTable;
 
-use crate::ui::color::{ColorDepth, reduce};
+use crate::ui::color::{ColorDepth, contrast, reduce};
 
 /// The themes that are built in: name, file name, text.
 const BUILT_IN: &[(&str, &str, &str)] = &[
@@ -25,7 +25,31 @@ const BUILT_IN: &[(&str, &str, &str)] = &[
         "themes/dark.toml",
         include_str!("../../themes/dark.toml"),
     ),
+    (
+        "light",
+        "themes/light.toml",
+        include_str!("../../themes/light.toml"),
+    ),
+    (
+        "solarized",
+        "themes/solarized.toml",
+        include_str!("../../themes/solarized.toml"),
+    ),
+    (
+        "high-contrast",
+        "themes/high-contrast.toml",
+        include_str!("../../themes/high-contrast.toml"),
+    ),
+    (
+        "mono",
+        "themes/mono.toml",
+        include_str!("../../themes/mono.toml"),
+    ),
 ];
+
+/// Where fewer colours are left than the theme has, text with less contrast than this becomes black or
+/// white.
+const LEAST_CONTRAST: f64 = 3.0;
 
 macro_rules! theme {
     ($($(#[$doc:meta])* $key:ident),* $(,)?) => {
@@ -41,6 +65,11 @@ macro_rules! theme {
 
             fn build(mut style: impl FnMut(&'static str) -> Result<Style>) -> Result<Self> {
                 Ok(Self { $($key: style(stringify!($key))?,)* })
+            }
+
+            #[cfg(test)]
+            fn styles(&self) -> impl Iterator<Item = (&'static str, Style)> {
+                [$((stringify!($key), self.$key)),*].into_iter()
             }
         }
     };
@@ -103,7 +132,7 @@ impl Theme {
     }
 
     /// Reads a theme; `file` is only named in errors.
-    fn parse(file: &str, text: &str, depth: ColorDepth) -> Result<Self> {
+    pub fn parse(file: &str, text: &str, depth: ColorDepth) -> Result<Self> {
         let line = |at: usize| {
             text.as_bytes()
                 .iter()
@@ -132,12 +161,14 @@ impl Theme {
                 );
             }
         }
-        Self::build(|key| {
+        let read = |key: &str| {
             let (_, value) =
                 entry(key).with_context(|| format!("{file}: the key `{key}` is missing"))?;
             style(value, depth)
                 .with_context(|| format!("{file}, line {}, key `{key}`", line(value.span().start)))
-        })
+        };
+        let background = read("background")?;
+        Self::build(|key| Ok(legible(read(key)?, background, depth)))
     }
 
     /// The style of a strategy; unknown ones look like `plain`.
@@ -148,6 +179,22 @@ impl Theme {
             "auto" => self.auto,
             _ => self.plain,
         }
+    }
+}
+
+/// The style, in black or white if reducing its colours has left too little contrast.
+fn legible(style: Style, background: Style, depth: ColorDepth) -> Style {
+    let (Some(text), Some(behind)) = (style.fg, style.bg.or(background.bg)) else {
+        return style;
+    };
+    let with = |color| contrast(color, behind).unwrap_or(LEAST_CONTRAST);
+    match depth {
+        ColorDepth::None | ColorDepth::Rgb => style,
+        ColorDepth::Ansi16 | ColorDepth::Ansi256 if with(text) >= LEAST_CONTRAST => style,
+        ColorDepth::Ansi16 | ColorDepth::Ansi256 if with(Color::Black) > with(Color::White) => {
+            style.fg(Color::Black)
+        }
+        ColorDepth::Ansi16 | ColorDepth::Ansi256 => style.fg(Color::White),
     }
 }
 
@@ -207,6 +254,74 @@ mod tests {
                 Theme::load(name, depth).unwrap();
             }
         }
+    }
+
+    /// The contrast of each key's text with what is behind it, where the theme says both.
+    fn contrasts(name: &str, depth: ColorDepth) -> Vec<(&'static str, f64)> {
+        let theme = Theme::load(name, depth).unwrap();
+        let contrast_of = |style: Style| contrast(style.fg?, style.bg.or(theme.background.bg)?);
+        let all = theme.styles();
+        all.filter_map(|(key, style)| Some((key, contrast_of(style)?)))
+            .collect()
+    }
+
+    #[test]
+    fn every_text_has_contrast() {
+        for (name, least) in [
+            ("dark", 4.5),
+            ("light", 4.5),
+            ("solarized", 4.5),
+            ("high-contrast", 7.0),
+        ] {
+            let full = contrasts(name, ColorDepth::Rgb);
+            assert_eq!(full.len(), Theme::KEYS.len() - 1, "all but the background");
+            for (key, contrast) in full {
+                assert!(contrast >= least, "{name}: {key} has {contrast:.2}");
+            }
+            for depth in [ColorDepth::Ansi256, ColorDepth::Ansi16] {
+                for (key, contrast) in contrasts(name, depth) {
+                    assert!(
+                        contrast >= LEAST_CONTRAST,
+                        "{name} {depth:?}: {key} has {contrast:.2}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_theme_keeps_to_the_colours_that_there_are() {
+        for name in Theme::names() {
+            let colors = |depth| {
+                let theme = Theme::load(name, depth).unwrap();
+                let styles: Vec<_> = theme.styles().collect();
+                styles
+                    .into_iter()
+                    .flat_map(|(_, style)| [style.fg, style.bg])
+                    .flatten()
+            };
+            assert!(
+                colors(ColorDepth::None).all(|color| color == Color::Reset),
+                "{name}"
+            );
+            assert!(
+                !colors(ColorDepth::Ansi256).any(|color| matches!(color, Color::Rgb(..))),
+                "{name}"
+            );
+            let more = |color| {
+                matches!(
+                    color,
+                    Color::Rgb(..) | Color::Indexed(16..) | Color::DarkGray
+                )
+            };
+            assert!(!colors(ColorDepth::Ansi16).any(more), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_mono_theme_has_no_colours() {
+        let full = Theme::load("mono", ColorDepth::Rgb).unwrap();
+        assert_eq!(full, Theme::load("mono", ColorDepth::None).unwrap());
     }
 
     #[test]
@@ -282,7 +397,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            message.contains("lite") && message.contains("terminal, dark"),
+            message.contains("lite") && message.contains("terminal, dark, light"),
             "{message}"
         );
     }

@@ -5,11 +5,11 @@ use speck::engine::protocol::{Event, FinishReason};
 
 use crate::user::{CODE, User, failure, fetch, ready};
 
-const SIZE: (u16, u16) = (100, 30);
+pub const SIZE: (u16, u16) = (100, 30);
 
 /// A user with models loaded types `keys`.
 #[track_caller]
-fn check(keys: &str, effects: &[&str], input: &str) {
+pub fn check(keys: &str, effects: &[&str], input: &str) {
     let mut user = User::ready(SIZE);
     user.keys(keys);
     assert_eq!(user.effects, effects, "effects of {keys}");
@@ -84,13 +84,13 @@ fn commands() {
 }
 
 #[track_caller]
-fn says(user: &User, text: &str) {
+pub fn says(user: &User, text: &str) {
     let picture = user.picture();
     assert!(picture.contains(text), "{text:?} is not in\n{picture}");
 }
 
 #[track_caller]
-fn says_not(user: &User, text: &str) {
+pub fn says_not(user: &User, text: &str) {
     let picture = user.picture();
     assert!(!picture.contains(text), "{text:?} is in\n{picture}");
 }
@@ -111,7 +111,7 @@ fn unknown_commands_and_strategies_list_the_known_ones() {
     let mut user = User::ready(SIZE);
     user.keys("/nwe<Enter>");
     says(&user, "There is no command `/nwe`");
-    says(&user, "/mode NAME");
+    says(&user, "Did you mean `/new`?");
     user.keys("<C-c>/mode fast<Enter>");
     says(&user, "There is no strategy `fast` here");
     says(&user, "lookup (repeats");

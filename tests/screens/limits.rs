@@ -14,9 +14,10 @@ use crate::user::{CODE, User, failure, fetch, loading, ready};
 #[test]
 fn every_size_is_drawn() {
     let theme = Theme::load("terminal", ColorDepth::Ansi16).unwrap();
-    let states: [fn(&mut User); 4] = [
+    let states: [fn(&mut User); 5] = [
         |_| {},
         |user| user.keys("?"),
+        |user| user.keys("/<Up>"),
         |user| user.keys("<S-Tab><PgUp>long input\\<Enter>with 日本語 lines<C-j>and more"),
         |user| user.hear(failure("It broke.\nBadly.", true)),
     ];

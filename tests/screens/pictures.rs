@@ -186,6 +186,40 @@ fn help() {
 }
 
 #[test]
+fn completing_a_command() {
+    pictures("popup", |size| {
+        let mut user = streaming(size);
+        user.keys("/<Down>");
+        user
+    });
+    let mut user = streaming((80, 24));
+    user.keys("/mode l");
+    assert_snapshot!("popup_argument", user.picture());
+}
+
+#[test]
+fn searching_the_history() {
+    pictures("history", |size| {
+        let mut user = streaming(size);
+        user.keys("Explain how the sieve of Eratosthenes finds all primes below a limit.<C-c>");
+        user.finish(FinishReason::EndOfTurn);
+        user.keys("two<C-j>lines of a palindrome<C-c><C-r>pal");
+        user
+    });
+}
+
+#[test]
+fn a_long_paste() {
+    pictures("paste", |size| {
+        let mut user = User::ready(size);
+        user.keys("Sum up ");
+        user.update(Msg::Paste("a line\n".repeat(143)));
+        user.keys(" in one sentence.");
+        user
+    });
+}
+
+#[test]
 fn stopped() {
     pictures("stopped", |size| {
         let mut user = streaming(size);
@@ -255,6 +289,14 @@ fn themes() {
         ("terminal", ColorDepth::Ansi16),
         ("dark", ColorDepth::Rgb),
         ("dark", ColorDepth::Ansi16),
+        ("light", ColorDepth::Rgb),
+        ("light", ColorDepth::Ansi256),
+        ("light", ColorDepth::Ansi16),
+        ("solarized", ColorDepth::Rgb),
+        ("solarized", ColorDepth::Ansi16),
+        ("high-contrast", ColorDepth::Rgb),
+        ("high-contrast", ColorDepth::Ansi16),
+        ("mono", ColorDepth::Rgb),
         ("terminal", ColorDepth::None),
         ("dark", ColorDepth::None),
     ] {

@@ -24,6 +24,8 @@ pub struct User {
     pub size: (u16, u16),
     /// What the app asked for, in words.
     pub effects: Vec<String>,
+    /// What it asked to keep for later runs.
+    pub remembered: Vec<String>,
     /// Why the rounds to come fall back to plain decoding.
     pub note: Option<String>,
     /// What the rounds to come were chosen by.
@@ -39,6 +41,7 @@ impl User {
         let app = App::new(
             AppSettings {
                 size,
+                themes: Theme::names().map(str::to_owned).collect(),
                 ..AppSettings::default()
             },
             now,
@@ -48,6 +51,7 @@ impl User {
             now,
             size,
             effects: Vec::new(),
+            remembered: Vec::new(),
             note: None,
             explanation: None,
             cancels: Vec::new(),
@@ -75,6 +79,13 @@ impl User {
                 }
                 Effect::Engine(Command::SetStrategy(name)) => format!("strategy {name}"),
                 Effect::Engine(Command::Reset) => "reset".to_owned(),
+                Effect::Remember(typed) => {
+                    self.remembered.push(typed.whole());
+                    continue;
+                }
+                Effect::Edit(text) => format!("edit {text}"),
+                Effect::Copy(copy) => format!("copy {}: {}", copy.what, copy.text),
+                Effect::SetTheme(name) => format!("theme {name}"),
                 Effect::Quit => "quit".to_owned(),
                 Effect::ClearScreen => "clear".to_owned(),
                 Effect::Suspend => "suspend".to_owned(),
@@ -217,6 +228,7 @@ fn key(name: &str) -> (KeyCode, KeyModifiers) {
     let code = match name {
         "Enter" => KeyCode::Enter,
         "Esc" => KeyCode::Esc,
+        "Tab" if modifiers.is_empty() => KeyCode::Tab,
         "Tab" if modifiers == KeyModifiers::SHIFT => KeyCode::BackTab,
         "Up" => KeyCode::Up,
         "Down" => KeyCode::Down,

@@ -1,6 +1,7 @@
 //! The screen, driven as a person drives it: the real program in a pseudo-terminal, on the scripted
 //! model, which needs no file. It repeats what it is told.
 
+mod outside;
 mod pty;
 mod threads;
 
@@ -33,10 +34,20 @@ fn ready(args: &[&str]) -> Pty {
 
 /// A chat in the middle of a long answer.
 fn streaming(args: &[&str]) -> Pty {
-    let mut pty = ready(args);
+    long_answer(ready(args))
+}
+
+/// The same with environment variables.
+fn streaming_with(variables: &[(&str, &str)]) -> Pty {
+    let pty = Pty::chat_with(&[], variables);
+    pty.wait_for("scripted");
+    long_answer(pty)
+}
+
+fn long_answer(mut pty: Pty) -> Pty {
     // Pasted, as a person would.
     pty.keys(&format!("\x1b[200~{}\x1b[201~", words(400)));
-    pty.wait_for("word399");
+    pty.wait_for("[pasted");
     pty.keys(ENTER);
     pty.wait_for("You wrote:");
     pty

@@ -1,0 +1,95 @@
+//! What is done outside the state, and what came of it: pastes, the editor, copying, themes.
+
+use crate::app::block::Kind;
+use crate::app::{App, Effect, copy, report};
+
+impl App {
+    /// Takes a paste: into the input, or of one line into what is searched for.
+    pub(super) fn paste(&mut self, text: &str) {
+        let text = if self.searching() {
+            text.lines().next().unwrap_or_default()
+        } else {
+            text
+        };
+        if let Err(why) = self.input.paste(text) {
+            self.say(why);
+        }
+    }
+
+    /// Opens the message in an editor.
+    pub(super) fn open_editor(&mut self) -> Vec<Effect> {
+        vec![Effect::Edit(self.input.text())]
+    }
+
+    /// Takes the text from the editor, or says why there is none.
+    pub(super) fn edited(&mut self, result: Result<String, String>) {
+        match result {
+            // Pastes stay as they are where nothing was changed.
+            Ok(text) if text == self.input.text() => {}
+            Ok(text) => self.input.set(&text),
+            Err(why) => self.tell(Kind::Error, &why),
+        }
+    }
+
+    /// Gives back a message that was not answered, unless another is being typed.
+    pub(super) fn give_back(&mut self, text: &str) {
+        if self.input.is_empty() && !self.searching() {
+            self.input.set(text);
+        }
+    }
+
+    /// Copies what `argument` asks for.
+    pub(super) fn copy(&mut self, argument: &str) -> Vec<Effect> {
+        match copy::find(&self.transcript, argument) {
+            Ok(copy) => vec![Effect::Copy(copy)],
+            Err(why) => {
+                self.tell(Kind::Error, &why);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Changes the theme, or lists all.
+    pub(super) fn change_theme(&mut self, name: String) -> Vec<Effect> {
+        if !name.is_empty() {
+            return vec![Effect::SetTheme(name)];
+        }
+        let (now, all) = (&self.theme, self.themes.join(", "));
+        let text = format!("The theme is {now}. /theme NAME changes it to one of: {all}.");
+        self.tell(Kind::Notice, &text);
+        Vec::new()
+    }
+
+    /// The screen has another theme, or why not.
+    pub(super) fn themed(&mut self, result: Result<String, String>) {
+        match result {
+            Ok(name) => {
+                self.say(format!("theme {name}"));
+                self.theme = name;
+            }
+            Err(why) => self.tell(Kind::Error, &why),
+        }
+    }
+
+    /// The themes that can be chosen, with the one of now.
+    pub fn themes(&self) -> impl Iterator<Item = (&str, bool)> {
+        let now = |name: &String| *name == self.theme;
+        self.themes
+            .iter()
+            .map(move |name| (name.as_str(), now(name)))
+    }
+
+    /// Tells the numbers of answer and session.
+    pub(super) fn tell_stats(&mut self) {
+        let text = report::report(&self.latest.stats);
+        self.tell(Kind::Notice, &text);
+    }
+
+    /// Says in the conversation what came of an effect.
+    pub(super) fn told(&mut self, result: &Result<String, String>) {
+        match result {
+            Ok(what) => self.tell(Kind::Notice, what),
+            Err(why) => self.tell(Kind::Error, why),
+        }
+    }
+}

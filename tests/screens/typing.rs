@@ -1,0 +1,158 @@
+//! What is typed: commands completed, the history searched, pastes, the editor; and what commands do.
+
+use speck::app::Msg;
+
+use crate::keys::{SIZE, check, says, says_not};
+use crate::user::{CODE, User};
+
+#[test]
+fn commands_are_completed() {
+    check("/mo<Tab>", &[], "/mode ");
+    check("/mo<Tab>lo<Tab>", &[], "/mode lookup");
+    check("/mode dr<Enter>", &["strategy draft"], "");
+    check("/mode <Down><Enter>", &["strategy draft"], "");
+    check("/mode <C-n><C-n><C-p><Enter>", &["strategy draft"], "");
+    check("/mode <Up><Enter>", &["strategy lookup-transformers"], "");
+    check("/sho<Enter>", &[], "/show ");
+    check("/sho<Enter><Enter>", &[], "");
+    check("/qt<Enter>", &["quit"], "");
+    check("/ne<Tab><C-_>", &[], "/ne");
+    check("/mo<Esc><Enter>", &[], "/mo");
+    check("/mo<Esc><Tab>", &[], "/mode ");
+    check("/mode xyz<Tab><Enter>", &[], "");
+}
+
+#[test]
+fn what_is_no_command_is_not_completed() {
+    check("//mode is it<Tab><Enter>", &["send /mode is it"], "");
+    check("a /mo<Tab><Enter>", &["send a /mo"], "");
+    check("<Tab>a<Enter>", &["send a"], "");
+    check(
+        "/mode plain<Enter>x<Enter><C-p><C-p><C-p>",
+        &["strategy plain", "send x"],
+        "/mode plain",
+    );
+    check("/new<Enter><C-p><C-u>/mo<Tab>", &["reset"], "/mode ");
+    let mut user = User::ready((20, 5));
+    user.keys("/mode dr<Enter>");
+    assert!(user.effects.is_empty(), "nothing invisible is chosen");
+}
+
+#[test]
+fn esc_closes_the_list_before_it_stops_the_answer() {
+    let mut user = User::ready(SIZE);
+    user.keys("one<Enter>/mo<Esc>");
+    says_not(&user, "── commands");
+    assert!(!user.cancels[0].is_cancelled());
+    user.keys("<Esc>");
+    assert!(user.cancels[0].is_cancelled());
+}
+
+#[test]
+fn the_history_is_searched() {
+    let typed = "write a poem<Enter><C-c>/mode plain<Enter>Write code<C-c>";
+    let search = |keys: &str, input: &str| {
+        let mut user = User::ready(SIZE);
+        user.keys(&format!("{typed}{keys}"));
+        assert_eq!(user.app.input().text(), input, "{keys}");
+        assert_eq!(
+            user.effects,
+            ["send write a poem", "strategy plain"],
+            "{keys}"
+        );
+    };
+    search("<C-r><Enter>", "Write code");
+    search("<C-r>wri<Enter>", "Write code");
+    search("<C-r>wri<C-r><Enter>", "write a poem");
+    search("<C-r>wri<C-r><C-r><C-r><Up><Enter>", "Write code");
+    search("kept<C-r>wri<Esc>", "kept");
+    search("kept<C-r>wri<C-c>", "kept");
+    search("kept<C-r>xyz<Enter>", "kept");
+    search("<C-r>xyz<C-u>po<Tab>", "write a poem");
+    search("<C-r>/mo<Enter>", "/mode plain");
+}
+
+#[test]
+fn what_is_typed_is_remembered_once() {
+    let mut user = User::ready(SIZE);
+    user.keys("one<Enter>/mode plain<Enter>two<C-c><C-c>two<C-c>/quit<Enter>");
+    assert_eq!(user.remembered, ["one", "/mode plain", "two", "/quit"]);
+}
+
+#[test]
+fn the_editor_gets_the_text_and_gives_it_back() {
+    let mut user = User::ready(SIZE);
+    let paste = vec!["line"; 30].join("\n");
+    user.keys("see ");
+    user.update(Msg::Paste(paste.clone()));
+    user.keys("<C-g>");
+    assert_eq!(user.effects, [format!("edit see {paste}")]);
+    user.update(Msg::Edited(Ok(format!("see {paste}"))));
+    says(&user, "see [pasted 30 lines]");
+    user.update(Msg::Edited(Err("vi\x1b[2J ended with code 1".to_owned())));
+    says(&user, "vi␛[2J ended with code 1");
+    says(&user, "see [pasted 30 lines]");
+    user.update(Msg::Edited(Ok("short".to_owned())));
+    assert_eq!(user.app.input().text(), "short");
+    user.update(Msg::Edited(Ok(String::new())));
+    assert!(user.app.input().is_empty());
+}
+
+#[test]
+fn a_long_paste_is_sent_whole_and_shown_short() {
+    let mut user = User::ready(SIZE);
+    let paste: Vec<String> = (1..=143).map(|i| format!("line {i}")).collect();
+    user.keys("sum up:<C-j>");
+    user.update(Msg::Paste(paste.join("\r\n")));
+    says(&user, "[pasted 143 lines]");
+    user.keys("<Enter>");
+    assert_eq!(
+        user.effects,
+        [format!("send sum up:\n{}", paste.join("\n"))]
+    );
+    says(&user, "line 4");
+    says_not(&user, "line 5");
+    says(&user, "[139 more of 143 pasted lines]");
+}
+
+#[test]
+fn a_huge_paste_is_refused_at_once() {
+    let mut user = User::ready(SIZE);
+    user.update(Msg::Paste("x".repeat(10_000_000)));
+    says(&user, "not pasted: 10.0 MB, and a message holds 4 MB");
+    assert!(user.app.input().is_empty());
+}
+
+#[test]
+fn copying_themes_and_statistics() {
+    check("/copy<Enter>", &[], "");
+    check("/theme so<Enter>", &["theme solarized"], "");
+    check("/theme mine<Enter>", &["theme mine"], "");
+    let mut user = User::ready(SIZE);
+    user.keys("/stats<Enter>");
+    says(&user, "No passes yet");
+    user.keys("hello<Enter>");
+    user.stream(CODE, "draft", &[2]);
+    user.keys("/copy<Enter>/copy co<Enter>/copy 2<Enter>");
+    let code = CODE.split("```python\n").nth(1).unwrap();
+    let code = code.split("```").next().unwrap();
+    let copied = [
+        format!("copy the last answer: {CODE}"),
+        format!("copy the last code block: {code}"),
+    ];
+    assert_eq!(user.effects[1..], copied);
+    says(&user, "There is one answer only.");
+    user.keys("/stats<Enter>");
+    says(&user, "this session: ");
+    says(&user, "draft: ");
+    user.keys("/theme<Enter>");
+    says(&user, "The theme is terminal.");
+    user.update(Msg::Themed(Ok("light".to_owned())));
+    says(&user, "theme light");
+    user.update(Msg::Themed(Err("my.toml, line 3: unknown key".to_owned())));
+    says(&user, "my.toml, line 3: unknown key");
+    user.update(Msg::Told(Ok("Copied it\x1b]52;c;aa\x07".to_owned())));
+    says(&user, "Copied it␛]52;c;aa␇");
+    user.keys("/theme <Up><Up><Down>");
+    says(&user, "now");
+}
