@@ -7,8 +7,11 @@
 pub mod block;
 pub mod geometry;
 pub mod help;
+pub mod highlight;
 pub mod input;
 pub mod keymap;
+pub mod layer;
+pub mod markdown;
 pub mod scroll;
 pub mod slash;
 pub mod transcript;
@@ -23,7 +26,9 @@ use std::time::{Duration, Instant};
 use crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
+use crate::app::block::View;
 use crate::app::geometry::{Geometry, PanelArea};
+use crate::app::highlight::{Highlighted, Job};
 use crate::app::input::Input;
 use crate::app::scroll::Scroll;
 use crate::app::transcript::Transcript;
@@ -53,6 +58,8 @@ pub enum Msg {
     Resize(u16, u16),
     /// The engine's word.
     Engine(Event),
+    /// Colours of code that an [`Effect::Highlight`] asked for.
+    Highlighted(Highlighted),
     /// The time that [`App::wake_at`] asked for has come.
     Tick,
 }
@@ -62,6 +69,8 @@ pub enum Msg {
 pub enum Effect {
     /// Tell the engine.
     Engine(Command),
+    /// Highlight code; what comes of it is a [`Msg::Highlighted`].
+    Highlight(Job),
     /// Leave.
     Quit,
     /// Draw everything anew.
@@ -169,6 +178,8 @@ pub struct App {
     baseline_at: Option<Instant>,
     panel: bool,
     show_tokens: bool,
+    /// Whether answers are shown as Markdown.
+    markdown: bool,
     /// The first line of the help in view, while it is open.
     help: Option<usize>,
     notice: Option<Notice>,
@@ -197,6 +208,7 @@ impl App {
             baseline_at: None,
             panel: settings.panel,
             show_tokens: settings.show_tokens,
+            markdown: true,
             help: None,
             notice: None,
             quit_until: None,
@@ -310,7 +322,11 @@ impl App {
     fn settle(&mut self) {
         let geometry = self.own_geometry();
         let anchor = self.transcript.anchor(self.scroll.top);
-        if self.transcript.set_width(geometry.text_width()) && !self.scroll.follow {
+        let view = View {
+            width: geometry.text_width(),
+            markdown: self.markdown,
+        };
+        if self.transcript.set_view(view) && !self.scroll.follow {
             self.scroll.top = anchor.map_or(0, |anchor| self.transcript.line_of(anchor));
         }
         self.scroll

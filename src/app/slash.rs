@@ -9,6 +9,8 @@ pub enum Slash {
     New,
     /// Marks accepted tokens, or stops marking them.
     ShowTokens,
+    /// Shows answers as Markdown, or as the model wrote them.
+    Markdown,
     /// Panel on or off.
     Panel,
     /// Shows the keys.
@@ -21,7 +23,8 @@ pub enum Slash {
 pub const COMMANDS: &[(&str, &str)] = &[
     ("/mode NAME", "use this strategy"),
     ("/new", "start a new chat"),
-    ("/show tokens", "underline accepted"),
+    ("/show tokens", "mark who drafted"),
+    ("/markdown", "Markdown on or off"),
     ("/panel", "panel on or off"),
     ("/help", "this help"),
     ("/quit", "quit"),
@@ -39,6 +42,7 @@ pub fn parse(text: &str) -> Option<Result<Slash, String>> {
         ["/mode", name] => Ok(Slash::Mode(name.to_owned())),
         ["/new"] => Ok(Slash::New),
         ["/show", "tokens"] => Ok(Slash::ShowTokens),
+        ["/markdown"] => Ok(Slash::Markdown),
         ["/panel"] => Ok(Slash::Panel),
         ["/help"] => Ok(Slash::Help),
         ["/quit"] => Ok(Slash::Quit),

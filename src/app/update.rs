@@ -23,7 +23,7 @@ impl App {
     pub fn update(&mut self, msg: Msg, now: Instant) -> Vec<Effect> {
         self.now = self.now.max(now);
         self.expire();
-        let effects = match msg {
+        let mut effects = match msg {
             Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
             Msg::Key(key) if self.is_dead() && key.code == KeyCode::Char('q') => vec![Effect::Quit],
             Msg::Key(key) => match action(key) {
@@ -51,9 +51,19 @@ impl App {
                 self.hear(event);
                 Vec::new()
             }
+            Msg::Highlighted(highlighted) => {
+                self.transcript.highlighted(&highlighted);
+                Vec::new()
+            }
             Msg::Tick => Vec::new(),
         };
         self.settle();
+        effects.extend(
+            self.transcript
+                .take_jobs()
+                .into_iter()
+                .map(Effect::Highlight),
+        );
         effects
     }
 
@@ -230,9 +240,17 @@ impl App {
             Slash::ShowTokens => {
                 self.show_tokens = !self.show_tokens;
                 self.say(if self.show_tokens {
-                    "accepted tokens are underlined"
+                    "accepted tokens are marked"
                 } else {
                     "tokens are not marked"
+                });
+            }
+            Slash::Markdown => {
+                self.markdown = !self.markdown;
+                self.say(if self.markdown {
+                    "answers are shown as Markdown"
+                } else {
+                    "answers are shown as the model wrote them"
                 });
             }
             Slash::Panel => self.toggle_panel(),

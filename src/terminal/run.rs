@@ -218,13 +218,14 @@ impl<'a> Screen<'a> {
     fn update(&mut self, msg: Msg) -> io::Result<Option<Exit>> {
         let pause = match msg {
             Msg::Key(_) | Msg::Paste(_) | Msg::Scroll(_) | Msg::Resize(..) => FRAME_OF_INPUT,
-            Msg::Engine(_) | Msg::Tick => self.frame,
+            Msg::Engine(_) | Msg::Highlighted(_) | Msg::Tick => self.frame,
         };
         self.changed = Some(self.changed.map_or(pause, |due| due.min(pause)));
         for effect in self.app.update(msg, Instant::now()) {
             match effect {
                 // An engine that has ended has said so in its events.
                 Effect::Engine(command) => drop(self.engine.commands.send(command)),
+                Effect::Highlight(_) => {}
                 Effect::Quit => return Ok(Some(Exit::Done)),
                 Effect::ClearScreen => self.redraw()?,
                 Effect::Suspend if signals::can_stop() => signals::ask_job_to_stop()?,

@@ -16,6 +16,7 @@
 //! one; below 30x8 there are only the last lines and the input. Where things stand is told by
 //! [`crate::app::geometry`]. Every state has a glyph and a word, never a colour alone.
 
+mod answer;
 mod auto;
 mod color;
 mod format;
@@ -25,6 +26,7 @@ mod panel;
 mod progress;
 mod status;
 mod strip;
+mod text;
 mod theme;
 mod transcript;
 mod welcome;

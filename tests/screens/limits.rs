@@ -95,7 +95,10 @@ fn round() -> impl Strategy<Value = Event> {
                 other_time: Duration::from_micros((time / 7).into()),
                 pieces: pieces
                     .into_iter()
-                    .map(|(text, drafted)| Piece { text, drafted })
+                    .map(|(text, drafted)| Piece {
+                        text,
+                        drafter: drafted.then_some(strategy),
+                    })
                     .collect(),
                 context_used: time as usize,
                 note,
@@ -188,7 +191,7 @@ fn a_long_chat_is_quick() {
             other_time: Duration::ZERO,
             pieces: vec![Piece {
                 text: format!("{turn} {CODE}"),
-                drafted: turn % 2 == 0,
+                drafter: (turn % 2 == 0).then_some("draft"),
             }],
             context_used: 10,
             note: None,

@@ -313,7 +313,7 @@ fn a_resize_keeps_the_place() {
     user.keys("<S-Up>");
     let first = |user: &User| user.picture().lines().next().unwrap()[..12].to_owned();
     let before = first(&user);
-    assert_eq!(before, "   ```python");
+    assert_eq!(before, "   ┌─ py");
     for width in [70, 33, 200] {
         user.size = (width, 12);
         user.update(Msg::Resize(width, 12));

@@ -75,6 +75,7 @@ impl User {
                 }
                 Effect::Engine(Command::SetStrategy(name)) => format!("strategy {name}"),
                 Effect::Engine(Command::Reset) => "reset".to_owned(),
+                Effect::Highlight(_) => continue,
                 Effect::Quit => "quit".to_owned(),
                 Effect::ClearScreen => "clear".to_owned(),
                 Effect::Suspend => "suspend".to_owned(),
@@ -129,7 +130,7 @@ impl User {
                 .enumerate()
                 .map(|(i, text)| Piece {
                     text: text.to_owned(),
-                    drafted: i < n_accepted,
+                    drafter: (i < n_accepted).then_some(strategy),
                 })
                 .collect();
             used += pieces.len();
