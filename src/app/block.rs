@@ -283,8 +283,8 @@ impl Block {
         let shows = |line: &Line| line.spans.iter().any(|span| span.range.contains(&byte));
         // The lines of a table's row all start at the row.
         let near = after.saturating_sub(MAX_ROW_LINES)..after;
-        let shown = near.rev().find(|index| shows(&self.lines[*index]));
-        shown.unwrap_or(after.saturating_sub(1))
+        let found = near.rev().find(|index| shows(&self.lines[*index]));
+        found.unwrap_or(after.saturating_sub(1))
     }
 
     /// Its lines, with heading, state and the space after it.

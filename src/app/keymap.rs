@@ -40,6 +40,8 @@ pub enum Action {
     HistoryBack,
     /// The message typed after.
     HistoryForward,
+    /// Opens the line that finds text in the conversation.
+    Find,
     /// Panel on or off.
     TogglePanel,
     /// Draws everything anew.
@@ -162,6 +164,12 @@ pub const BINDINGS: &[Binding] = &[
         "",
     ),
     bind(
+        &[(CTRL, KeyCode::Char('f'))],
+        Action::Find,
+        "Ctrl-F",
+        "find in the chat",
+    ),
+    bind(
         &[(CTRL, KeyCode::Char('t'))],
         Action::TogglePanel,
         "Ctrl-T",
@@ -234,12 +242,7 @@ pub const BINDINGS: &[Binding] = &[
         "",
         "",
     ),
-    bind(
-        &[(NONE, KeyCode::Right), (CTRL, KeyCode::Char('f'))],
-        Action::Edit(Edit::Right),
-        "",
-        "",
-    ),
+    bind(&[(NONE, KeyCode::Right)], Action::Edit(Edit::Right), "", ""),
     bind(
         &[
             (ALT, KeyCode::Char('b')),

@@ -5,6 +5,7 @@
 //! **Text from outside is cleaned when it comes in**; what is sent to the engine stays as typed.
 
 pub mod block;
+pub mod find;
 pub mod geometry;
 pub mod help;
 pub mod highlight;
@@ -27,9 +28,10 @@ use crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
 use crate::app::block::View;
+use crate::app::find::Find;
 use crate::app::geometry::{Geometry, PanelArea};
 use crate::app::highlight::{Highlighted, Job};
-use crate::app::input::Input;
+use crate::app::input::{Edit, Input};
 use crate::app::scroll::Scroll;
 use crate::app::transcript::Transcript;
 use crate::cancel::Cancel;
@@ -178,10 +180,10 @@ pub struct App {
     baseline_at: Option<Instant>,
     panel: bool,
     show_tokens: bool,
-    /// Whether answers are shown as Markdown.
-    markdown: bool,
     /// The first line of the help in view, while it is open.
     help: Option<usize>,
+    /// What is looked for in the conversation, while the find line is open.
+    find: Option<Find>,
     notice: Option<Notice>,
     quit_until: Option<Instant>,
 }
@@ -208,8 +210,8 @@ impl App {
             baseline_at: None,
             panel: settings.panel,
             show_tokens: settings.show_tokens,
-            markdown: true,
             help: None,
+            find: None,
             notice: None,
             quit_until: None,
         };
@@ -277,6 +279,11 @@ impl App {
         self.help
     }
 
+    /// What is looked for in the conversation, while the find line is open.
+    pub fn find(&self) -> Option<&Find> {
+        self.find.as_ref()
+    }
+
     /// What the status bar tells for a moment.
     pub fn notice(&self) -> Option<&str> {
         match (&self.quit_until, &self.notice) {
@@ -288,8 +295,9 @@ impl App {
 
     /// Where things stand on a screen.
     pub fn geometry(&self, screen: Rect) -> Geometry {
-        Geometry::new(screen, self.panel, |width| {
-            self.input.lines(width).lines.len()
+        Geometry::new(screen, self.panel, |width| match self.find {
+            Some(_) => 1,
+            None => self.input.lines(width).lines.len(),
         })
     }
 
@@ -321,16 +329,28 @@ impl App {
     /// Fits lines and view to the screen after a change.
     fn settle(&mut self) {
         let geometry = self.own_geometry();
-        let anchor = self.transcript.anchor(self.scroll.top);
-        let view = View {
+        self.set_view(View {
             width: geometry.text_width(),
-            markdown: self.markdown,
-        };
+            ..self.transcript.view()
+        });
+        self.scroll
+            .settle(self.transcript.len(), geometry.transcript.height.into());
+    }
+
+    /// Shows the conversation in another way; the place in view stays.
+    fn set_view(&mut self, view: View) {
+        let anchor = self.transcript.anchor(self.scroll.top);
         if self.transcript.set_view(view) && !self.scroll.follow {
             self.scroll.top = anchor.map_or(0, |anchor| self.transcript.line_of(anchor));
         }
-        self.scroll
-            .settle(self.transcript.len(), geometry.transcript.height.into());
+    }
+
+    /// Shows answers as Markdown, or as they came; says which.
+    fn toggle_markdown(&mut self) -> bool {
+        let view = self.transcript.view();
+        let markdown = !view.markdown;
+        self.set_view(View { markdown, ..view });
+        markdown
     }
 
     /// Shows the latest numbers, at most once in [`PANEL_PERIOD`], and what `auto` chose, at most once in

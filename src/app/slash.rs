@@ -9,6 +9,8 @@ pub enum Slash {
     New,
     /// Marks accepted tokens, or stops marking them.
     ShowTokens,
+    /// Looks for a text in the conversation.
+    Find(String),
     /// Shows answers as Markdown, or as the model wrote them.
     Markdown,
     /// Panel on or off.
@@ -23,6 +25,7 @@ pub enum Slash {
 pub const COMMANDS: &[(&str, &str)] = &[
     ("/mode NAME", "use this strategy"),
     ("/new", "start a new chat"),
+    ("/find TEXT", "find in the chat"),
     ("/show tokens", "mark who drafted"),
     ("/markdown", "Markdown on or off"),
     ("/panel", "panel on or off"),
@@ -42,6 +45,7 @@ pub fn parse(text: &str) -> Option<Result<Slash, String>> {
         ["/mode", name] => Ok(Slash::Mode(name.to_owned())),
         ["/new"] => Ok(Slash::New),
         ["/show", "tokens"] => Ok(Slash::ShowTokens),
+        ["/find", ..] => Ok(Slash::Find(line["/find".len()..].trim().to_owned())),
         ["/markdown"] => Ok(Slash::Markdown),
         ["/panel"] => Ok(Slash::Panel),
         ["/help"] => Ok(Slash::Help),
@@ -66,6 +70,7 @@ mod tests {
         check("/mode draft", Slash::Mode("draft".to_owned()));
         check("/mode", Slash::Mode(String::new()));
         check("/show tokens ", Slash::ShowTokens);
+        check("/find  two words ", Slash::Find("two words".to_owned()));
         check("/quit", Slash::Quit);
         assert_eq!(parse("hello /quit"), None);
         assert_eq!(parse("/new\nline"), None);

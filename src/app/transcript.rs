@@ -82,13 +82,15 @@ impl Transcript {
         }
     }
 
-    /// The lines from `first` on.
-    pub fn lines(&self, first: usize) -> impl Iterator<Item = LineView<'_>> {
+    /// The lines from `first` on, each with the index of its block.
+    pub fn lines(&self, first: usize) -> impl Iterator<Item = (usize, LineView<'_>)> {
         let block = self.block_at(first);
         let skip = first - self.starts.get(block).copied().unwrap_or(0);
-        self.blocks[block.min(self.blocks.len())..]
+        self.blocks
             .iter()
-            .flat_map(|block| (0..block.height()).map(|index| block.line(index)))
+            .enumerate()
+            .skip(block)
+            .flat_map(|(at, block)| (0..block.height()).map(move |index| (at, block.line(index))))
             .skip(skip)
     }
 
@@ -190,6 +192,18 @@ impl Transcript {
         })
     }
 
+    /// The block and the byte that `line` shows.
+    pub fn position(&self, line: usize) -> (usize, usize) {
+        match self.anchor(line) {
+            None => (0, 0),
+            Some(Anchor { block, place }) => match place {
+                Place::Heading => (block, 0),
+                Place::Byte(byte) => (block, byte),
+                Place::After(_) => (block + 1, 0),
+            },
+        }
+    }
+
     /// The line that shows the place, at the width of now.
     pub fn line_of(&self, anchor: Anchor) -> usize {
         let Some(block) = self.blocks.get(anchor.block) else {
@@ -240,7 +254,7 @@ mod tests {
     fn shown(transcript: &Transcript, from: usize) -> Vec<String> {
         transcript
             .lines(from)
-            .map(|line| match line {
+            .map(|(_, line)| match line {
                 LineView::Heading(_) => "#".to_owned(),
                 LineView::Body(block, line, _) => {
                     let spans = line.spans.iter();

@@ -25,14 +25,20 @@ impl App {
         self.expire();
         let mut effects = match msg {
             Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-            Msg::Key(key) if self.is_dead() && key.code == KeyCode::Char('q') => vec![Effect::Quit],
+            Msg::Key(key)
+                if self.is_dead() && self.find.is_none() && key.code == KeyCode::Char('q') =>
+            {
+                vec![Effect::Quit]
+            }
             Msg::Key(key) => match action(key) {
                 Some(action) => self.act(action),
                 None => Vec::new(),
             },
             Msg::Paste(text) => {
                 self.help = None;
-                self.input.insert(&text);
+                if !self.paste_into_find(&text) {
+                    self.input.insert(&text);
+                }
                 Vec::new()
             }
             Msg::Scroll(lines) => {
@@ -57,6 +63,7 @@ impl App {
             }
             Msg::Tick => Vec::new(),
         };
+        self.refresh_find();
         self.settle();
         effects.extend(
             self.transcript
@@ -90,7 +97,11 @@ impl App {
         if self.help.is_some() && self.act_in_help(action) {
             return Vec::new();
         }
+        if self.find.is_some() && self.act_in_find(action) {
+            return Vec::new();
+        }
         match action {
+            Action::Find => self.open_find(""),
             Action::Send => return self.enter(),
             Action::NextStrategy => return self.next_strategy(),
             Action::Interrupt => return self.interrupt(quit_asked),
@@ -137,6 +148,7 @@ impl App {
             | Action::End
             | Action::HistoryBack
             | Action::HistoryForward
+            | Action::Find
             | Action::TogglePanel
             | Action::Redraw
             | Action::Suspend
@@ -245,9 +257,10 @@ impl App {
                     "tokens are not marked"
                 });
             }
+            Slash::Find(text) => self.open_find(&text),
             Slash::Markdown => {
-                self.markdown = !self.markdown;
-                self.say(if self.markdown {
+                let markdown = self.toggle_markdown();
+                self.say(if markdown {
                     "answers are shown as Markdown"
                 } else {
                     "answers are shown as the model wrote them"

@@ -8,6 +8,7 @@ mod esc;
 mod frame;
 pub mod guard;
 mod hang_up;
+pub mod highlight;
 mod signals;
 
 pub mod depth;

@@ -28,6 +28,7 @@ use super::exit::Exit;
 use super::frame::{FrameBackend, unbuffered_stdout};
 use super::guard::{Guard, restore};
 use super::hang_up::{HangUpWatch, terminal_is_there};
+use super::highlight::Highlighting;
 use super::signals::{self, Signal, Signals};
 use super::{stdout, summary};
 
@@ -94,6 +95,7 @@ struct Screen<'a> {
     engine: Handle,
     engine_runs: bool,
     session: Session,
+    highlighting: Highlighting,
     terminal: Terminal<FrameBackend<File>>,
     input: EventStream,
     esc: EscGuard,
@@ -130,6 +132,7 @@ impl<'a> Screen<'a> {
             engine,
             engine_runs: true,
             session: Session::default(),
+            highlighting: Highlighting::default(),
             terminal,
             input: EventStream::new(),
             esc: EscGuard::new(if remote { HOLD_REMOTE } else { HOLD_LOCAL }),
@@ -167,6 +170,9 @@ impl<'a> Screen<'a> {
                     self.input(certain)?
                 }
                 event = self.engine.events.recv(), if self.engine_runs => self.engine(event)?,
+                Some(highlighted) = self.highlighting.done.recv() => {
+                    self.update(Msg::Highlighted(highlighted))?
+                }
                 () = until(self.app.wake_at()) => self.update(Msg::Tick)?,
                 _ = watch.tick() => (!terminal_is_there()).then_some(Exit::HungUp),
             };
@@ -225,7 +231,7 @@ impl<'a> Screen<'a> {
             match effect {
                 // An engine that has ended has said so in its events.
                 Effect::Engine(command) => drop(self.engine.commands.send(command)),
-                Effect::Highlight(_) => {}
+                Effect::Highlight(job) => self.highlighting.ask(job),
                 Effect::Quit => return Ok(Some(Exit::Done)),
                 Effect::ClearScreen => self.redraw()?,
                 Effect::Suspend if signals::can_stop() => signals::ask_job_to_stop()?,

@@ -19,6 +19,7 @@
 mod answer;
 mod auto;
 mod color;
+mod find;
 mod format;
 mod help;
 mod input;
@@ -76,7 +77,11 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
         PanelArea::Strip(area) => strip::draw(app, theme, area, buffer),
     }
     status::draw(app, theme, geometry.status, buffer);
-    if let Some(cursor) = input::draw(app, theme, &geometry, buffer) {
+    let cursor = match app.find() {
+        Some(find) => find::draw(find, theme, &geometry, buffer),
+        None => input::draw(app, theme, &geometry, buffer),
+    };
+    if let Some(cursor) = cursor {
         frame.set_cursor_position(cursor);
     }
 }
@@ -120,6 +125,9 @@ fn rule(app: &App, theme: &Theme, area: Rect, height: u16, buffer: &mut Buffer) 
         0,
         Line::styled("─".repeat(area.width.into()), theme.dim),
     );
+    if app.show_tokens() {
+        put(buffer, area, 0, legend(theme, area.width));
+    }
     let count = |lines: usize| {
         if lines == 1 {
             "1 line".to_owned()
@@ -150,6 +158,23 @@ fn rule(app: &App, theme: &Theme, area: Rect, height: u16, buffer: &mut Buffer) 
         0,
         marker,
     );
+}
+
+/// How accepted tokens are marked, by who drafted them.
+fn legend(theme: &Theme, width: u16) -> Line<'static> {
+    let mut parts = vec![vec![Span::styled("── accepted from", theme.dim)]];
+    for name in ["draft", "lookup", "recycling"] {
+        let mark = theme.accepted_by(name);
+        parts.push(vec![
+            Span::styled(
+                format!("{} ", format::strategy_glyph(name)),
+                theme.strategy(name),
+            ),
+            Span::styled(name, mark),
+        ]);
+    }
+    parts.push(vec![Span::styled("─", theme.dim)]);
+    fit(parts, &Span::raw(" "), width)
 }
 
 /// Puts a line into row `row` of `area`; what does not fit is cut off.

@@ -63,6 +63,9 @@ fn facts(app: &App, theme: &Theme, width: u16) -> Line<'static> {
 
 /// The keys that matter now, the most important first.
 fn hints(app: &App) -> &'static [&'static str] {
+    if app.find().is_some() {
+        return &["Enter next", "Esc close", "Ctrl-P previous"];
+    }
     match (app.phase(), app.help().is_some(), app.answering()) {
         (Phase::Dead, _, _) => &["q quit"],
         (_, true, _) => &["Esc close"],

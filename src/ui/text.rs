@@ -3,6 +3,7 @@
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
+use crate::app::find::Find;
 use crate::app::highlight::Class;
 use crate::app::layer::Layer;
 use crate::app::markdown::line::{self, Look, Role};
@@ -15,6 +16,8 @@ pub struct Layers<'a> {
     pub origins: Option<&'a Layer<&'static str>>,
     /// What the words of its code are.
     pub classes: &'a Layer<Class>,
+    /// What is looked for, and the block of the conversation that the text is.
+    pub found: Option<(&'a Find, usize)>,
 }
 
 /// The line of the text `source`, whose prose has the style `base`.
@@ -38,24 +41,35 @@ pub fn line(
                 Some(origins) => origins.at(at),
                 None => (None, usize::MAX),
             };
+            let (found, found_end) = match layers.found {
+                Some((find, block)) => find.at(block, at),
+                None => (None, usize::MAX),
+            };
             let part = match span.literal {
                 Some(_) => text.len() - from,
-                None => class_end.min(origin_end).min(end) - at,
+                None => class_end.min(origin_end).min(found_end).min(end) - at,
             };
             let real = !span.range.is_empty();
             let mut style = look(span.look, base, theme);
             if let (Some(class), Role::Code) = (class, span.look.role) {
                 style = style.patch(theme.class(class));
             }
+            if layers.origins.is_some() {
+                // Emphasis could be mistaken for a mark.
+                style.add_modifier &= Modifier::DIM;
+            }
             if let (Some(drafter), true) = (origin, real) {
                 style = accepted(style, span.look.role, drafter, theme);
             }
-            push(
-                &mut out,
-                &text[from..from + part],
-                style,
-                origin.is_some() && from == 0,
-            );
+            if let (Some(current), true) = (found, real) {
+                style = if current {
+                    theme.selection
+                } else {
+                    theme.found
+                };
+            }
+            let shown = &text[from..from + part];
+            push(&mut out, shown, style, origin.is_some() && found.is_none());
             from += part;
         }
     }

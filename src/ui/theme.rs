@@ -100,7 +100,7 @@ theme! {
     accepted_lookup,
     /// Text whose tokens were guessed from earlier choices of the target and accepted.
     accepted_recycling,
-    /// What a search has found.
+    /// The places that a search has found; the one it is at is `selection`.
     found,
     /// What is selected.
     selection,

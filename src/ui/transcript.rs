@@ -22,7 +22,7 @@ pub fn draw(app: &App, theme: &Theme, geometry: &Geometry, buffer: &mut Buffer) 
     } else {
         app.scroll().top.min(end)
     };
-    for (row, line) in app.transcript().lines(top).take(height).enumerate() {
+    for (row, (index, line)) in app.transcript().lines(top).take(height).enumerate() {
         let name_indent = geometry.text_indent.min(1);
         let (indent, line) = match line {
             LineView::Blank => continue,
@@ -39,6 +39,7 @@ pub fn draw(app: &App, theme: &Theme, geometry: &Geometry, buffer: &mut Buffer) 
                 let layers = Layers {
                     origins: app.show_tokens().then_some(block.origins()),
                     classes: block.classes(),
+                    found: app.find().map(|find| (find, index)),
                 };
                 let base = base(&block.kind, theme);
                 let line = text::line(block.text(), body, base, &layers, theme);

@@ -221,5 +221,5 @@ fn a_long_chat_is_quick() {
     println!("10,000 turns: update {update:?}, draw {draw:?}, resize {resize:?}");
     assert!(update < Duration::from_millis(20), "update {update:?}");
     assert!(draw < Duration::from_millis(40), "draw {draw:?}");
-    assert!(resize < Duration::from_secs(10), "resize {resize:?}");
+    assert!(resize < Duration::from_secs(30), "resize {resize:?}");
 }

@@ -5,5 +5,6 @@
 mod auto;
 mod keys;
 mod limits;
+mod markdown;
 mod pictures;
 mod user;

@@ -15,7 +15,7 @@ const QUESTION: &str = "Write is_palindrome(s) with a docstring.";
 const DRAFTED: &[usize] = &[3, 4, 2, 4, 0, 3];
 
 #[track_caller]
-fn pictures(name: &str, state: impl Fn((u16, u16)) -> User) {
+pub fn pictures(name: &str, state: impl Fn((u16, u16)) -> User) {
     for size in SIZES {
         assert_snapshot!(
             format!("{name}_{}x{}", size.0, size.1),
@@ -229,7 +229,7 @@ fn notes_of_the_engine() {
 }
 
 /// Each row as its runs of equal style, so that a theme can be read.
-fn styles(buffer: &Buffer) -> String {
+pub fn styles(buffer: &Buffer) -> String {
     let mut out = String::new();
     for y in 0..buffer.area.height {
         let mut runs: Vec<(String, String)> = Vec::new();

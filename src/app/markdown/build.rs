@@ -4,13 +4,19 @@
 //! a text hardly moves when a sign is recognised; lines of the source stay lines. Links show their
 //! address, HTML is text, and what an entity stands for is cleaned.
 
+mod code;
+mod inline;
+
 use std::mem::take;
 use std::ops::Range;
 
-use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
+use self::code::Code;
+pub use self::code::opening;
+use self::inline::{Link, Mark};
 use super::CodeLine;
-use super::line::{Line, Look, Role, Span, wrap_spans};
+use super::line::{Line, Role, Span, wrap_spans};
 use super::table::{Row, Table};
 use crate::app::wrap::text_width;
 use crate::clean::clean;
@@ -22,7 +28,7 @@ const MAX_DEPTH: usize = 8;
 /// Text in lists and quotes is not set narrower than this.
 const MIN_WIDTH: usize = 8;
 
-/// The Markdown that is understood, beside CommonMark.
+/// The Markdown that is understood, beside `CommonMark`.
 pub fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
@@ -88,15 +94,6 @@ struct Builder<'a, 'o> {
     spaced: Option<usize>,
 }
 
-/// What changes the look of inline text.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    Strong,
-    Emphasis,
-    Strike,
-    Heading,
-}
-
 /// A list item or a quote.
 struct Container {
     /// What stands before its first line, until that is written.
@@ -105,28 +102,18 @@ struct Container {
     rest: String,
 }
 
-struct Link {
-    address: String,
-    /// Whether the text is the address.
-    auto: bool,
-    text: String,
-}
-
-/// A block of code.
-struct Code {
-    start: usize,
-    language: String,
-    fenced: bool,
-}
-
 impl Builder<'_, '_> {
     fn event(&mut self, event: Event<'_>, at: Range<usize>) {
         match event {
             Event::Start(tag) => self.start(tag, at),
             Event::End(tag) => self.finish(tag, at),
-            Event::Text(text) | Event::InlineHtml(text) | Event::Html(text) => {
-                self.text(&text, at);
-            }
+            // Mathematics and footnotes are not turned on.
+            Event::Text(text)
+            | Event::InlineHtml(text)
+            | Event::Html(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text)
+            | Event::FootnoteReference(text) => self.text(&text, at),
             Event::Code(text) => self.inline_code(&text, at),
             Event::SoftBreak | Event::HardBreak => match self.table {
                 Some(_) => self.text(" ", at),
@@ -142,10 +129,6 @@ impl Builder<'_, '_> {
                 let space = self.source[..self.end].get(at.end..).unwrap_or("");
                 let end = at.end + usize::from(space.starts_with(' '));
                 self.push(at.start..end.min(self.end), None, Role::Sign.into());
-            }
-            // Not turned on.
-            Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
-                self.text(&text, at);
             }
         }
     }
@@ -234,7 +217,6 @@ impl Builder<'_, '_> {
                 self.flush();
                 self.look.pop();
             }
-            TagEnd::List(_) => {}
             TagEnd::Item | TagEnd::BlockQuote(_) => {
                 self.flush();
                 if self
@@ -248,7 +230,6 @@ impl Builder<'_, '_> {
             }
             TagEnd::CodeBlock => self.finish_code(at),
             TagEnd::Table => self.finish_table(at),
-            TagEnd::TableHead | TagEnd::TableRow => {}
             TagEnd::TableCell => {
                 let cell = take(&mut self.line);
                 if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut()) {
@@ -264,8 +245,11 @@ impl Builder<'_, '_> {
                 self.sign_at(text.trim_end_matches('~').len(), "~");
             }
             TagEnd::Link | TagEnd::Image => self.finish_link(at),
-            // Not turned on.
-            TagEnd::FootnoteDefinition
+            // Nothing ends with these, or they are not turned on.
+            TagEnd::List(_)
+            | TagEnd::TableHead
+            | TagEnd::TableRow
+            | TagEnd::FootnoteDefinition
             | TagEnd::DefinitionList
             | TagEnd::DefinitionListTitle
             | TagEnd::DefinitionListDefinition
@@ -299,15 +283,16 @@ impl Builder<'_, '_> {
 
     fn contain(&mut self, marker: Option<Span>, rest: &str) {
         let deep = self.containers.len() >= MAX_DEPTH || self.width() < MIN_WIDTH + rest.len();
-        self.containers.push(match deep {
-            true => Container {
+        self.containers.push(if deep {
+            Container {
                 marker: None,
                 rest: String::new(),
-            },
-            false => Container {
+            }
+        } else {
+            Container {
                 marker,
                 rest: rest.to_owned(),
-            },
+            }
         });
     }
 
@@ -340,166 +325,6 @@ impl Builder<'_, '_> {
             .map(|outer| text_width(&outer.rest))
             .sum();
         self.out.width.saturating_sub(prefix).max(1)
-    }
-
-    /// Text in the look of now.
-    fn text(&mut self, text: &str, at: Range<usize>) {
-        let at = at.start.min(self.end)..at.end.min(self.end);
-        let shown = &self.source[at.clone()];
-        let virtual_end = at.end == self.end && text.starts_with(shown);
-        if text == shown || virtual_end {
-            // A newline is never part of a span.
-            let mut start = at.start;
-            for line in shown.split_inclusive('\n') {
-                let end = start + line.trim_end_matches('\n').len();
-                self.push(start..end, None, self.current());
-                start += line.len();
-                self.end_line(line);
-            }
-        } else {
-            for line in clean(text).split_inclusive('\n') {
-                let literal = line.trim_end_matches('\n');
-                self.push(at.clone(), Some(literal.into()), self.current());
-                self.end_line(line);
-            }
-        }
-    }
-
-    fn end_line(&mut self, line: &str) {
-        if line.ends_with('\n') {
-            // An empty line of code is a line.
-            if self.code.is_some() && self.line.is_empty() {
-                self.emit(self.out.last_start(), Vec::new());
-            }
-            self.flush();
-        }
-    }
-
-    fn current(&self) -> Look {
-        let has = |tag| self.look.contains(&tag);
-        let role = match () {
-            () if self.code.is_some() => Role::Code,
-            () if !self.links.is_empty() => Role::Link,
-            () if has(Mark::Heading) => Role::Heading,
-            () => Role::Text,
-        };
-        Look {
-            role,
-            strong: has(Mark::Strong),
-            emphasis: has(Mark::Emphasis),
-            strike: has(Mark::Strike),
-        }
-    }
-
-    /// Adds a span; text that goes on where the last one ended becomes part of it.
-    fn push(&mut self, range: Range<usize>, literal: Option<Box<str>>, look: Look) {
-        if let Some(link) = self.links.last_mut() {
-            link.text
-                .push_str(literal.as_deref().unwrap_or(&self.source[range.clone()]));
-        }
-        if range.is_empty() && literal.is_none() {
-            return;
-        }
-        match self.line.last_mut() {
-            Some(last)
-                if literal.is_none()
-                    && last.literal.is_none()
-                    && last.look == look
-                    && last.range.end == range.start =>
-            {
-                last.range.end = range.end;
-            }
-            Some(_) | None => self.line.push(Span {
-                range,
-                literal,
-                look,
-            }),
-        }
-    }
-
-    /// The run of `sign` that starts at byte `at`, as a sign.
-    fn sign_at(&mut self, at: usize, sign: &str) {
-        let rest = self.source[..self.end].get(at..).unwrap_or("");
-        let run = rest.len() - rest.trim_start_matches(sign).len();
-        self.push(at..at + run, None, Role::Sign.into());
-    }
-
-    /// Code in prose keeps its backticks: it is told from prose without colours, too.
-    fn inline_code(&mut self, text: &str, at: Range<usize>) {
-        let at = at.start.min(self.end)..at.end.min(self.end);
-        let shown = &self.source[at.clone()];
-        let ticks = shown.len() - shown.trim_start_matches('`').len();
-        let inner = shown[ticks..].trim_end_matches('`').len();
-        let code = Look {
-            role: Role::Code,
-            ..self.current()
-        };
-        self.push(at.start..at.start + ticks, None, Role::Sign.into());
-        let range = at.start + ticks..at.start + ticks + inner;
-        if shown.contains('\n') {
-            self.push(range.clone(), Some(clean(text).into()), code);
-        } else {
-            self.push(range.clone(), None, code);
-        }
-        self.push(range.end..at.end, None, Role::Sign.into());
-    }
-
-    fn finish_link(&mut self, at: Range<usize>) {
-        let Some(link) = self.links.pop() else { return };
-        if link.auto || link.text == link.address || link.address.is_empty() {
-            return;
-        }
-        let end = at.end.min(self.end);
-        let whole = &self.source[at.start.min(end)..end];
-        self.line.push(Span::sign(end, " ("));
-        match whole.rfind(&link.address) {
-            Some(found) => {
-                let start = at.start + found;
-                let range = start..start + link.address.len();
-                self.line.push(Span::source(range, Role::Sign));
-            }
-            None => self.line.push(Span::sign(end, &link.address)),
-        }
-        self.line.push(Span::sign(end, ")"));
-    }
-
-    fn start_code(&mut self, kind: &CodeBlockKind<'_>, at: usize) {
-        self.space(at);
-        let (fenced, info) = match kind {
-            CodeBlockKind::Fenced(info) => (true, clean(info).into_owned()),
-            CodeBlockKind::Indented => (false, String::new()),
-        };
-        if fenced {
-            let spans = opening(self.source, at, &info, self.width());
-            self.emit(at, spans);
-        } else {
-            self.contain(None, "    ");
-        }
-        self.code = Some(Code {
-            start: at,
-            language: info,
-            fenced,
-        });
-    }
-
-    fn finish_code(&mut self, at: Range<usize>) {
-        self.flush();
-        let Some(code) = self.code.take() else { return };
-        if !code.fenced {
-            self.containers.pop();
-            return;
-        }
-        let text = &self.source[at.start.min(self.end)..at.end.min(self.end)];
-        let mut lines = text.trim_end().split('\n');
-        let mark = lines
-            .next()
-            .and_then(|line| line.chars().next())
-            .unwrap_or('`');
-        let last = lines.next_back().unwrap_or("");
-        let last = last.trim_start_matches([' ', '\t', '>']);
-        if last.len() >= 3 && last.chars().all(|c| c == mark) {
-            self.emit(at.end, vec![Span::sign(at.end, "└─")]);
-        }
     }
 
     fn finish_table(&mut self, at: Range<usize>) {
@@ -564,14 +389,4 @@ impl Builder<'_, '_> {
         line.extend(spans);
         self.out.push(at, line);
     }
-}
-
-/// The line above a block of code, with what the source says it is.
-pub fn opening(source: &str, at: usize, info: &str, width: usize) -> Vec<Span> {
-    let mut spans = vec![Span::sign(at, "┌─ ")];
-    spans.push(Span::sign(at, info));
-    wrap_spans(source, &spans, width)
-        .into_iter()
-        .next()
-        .unwrap_or_default()
 }

@@ -29,9 +29,10 @@ pub fn calm(text: &str) -> Calm {
     }
     let shown = text.trim_end_matches(['*', '~', '`']);
     let closers = closers(paragraph(shown));
-    let end = match closers.is_empty() {
-        true => shown.len(),
-        false => shown.trim_end().len(),
+    let end = if closers.is_empty() {
+        shown.len()
+    } else {
+        shown.trim_end().len()
     };
     Calm {
         end,
@@ -43,7 +44,8 @@ pub fn calm(text: &str) -> Calm {
 /// Where rows of a table start that are not whole yet, or are not known to be a table.
 fn table_rows(text: &str, last: usize) -> Option<usize> {
     let is_row = |line: &str| line.trim_start_matches([' ', '\t', '>']).starts_with('|');
-    if !is_row(&text[last..]) && !(text[last..].is_empty() && last > 0) {
+    let fresh = text[last..].is_empty() && last > 0;
+    if !fresh && !is_row(&text[last..]) {
         return None;
     }
     let mut first = last;
@@ -115,13 +117,11 @@ fn closers(text: &str) -> String {
             }
             b'`' => {
                 let fence = &text[at..at + run];
-                match text[at + run..].find(fence) {
-                    Some(close) => at += run + close,
-                    None => {
-                        open.push((b'`', run));
-                        break;
-                    }
-                }
+                let Some(close) = text[at + run..].find(fence) else {
+                    open.push((b'`', run));
+                    break;
+                };
+                at += run + close;
             }
             b'*' | b'~' if run <= 3 && (byte == b'*' || run == 2) => {
                 if !before && open.last() == Some(&(byte, run)) {

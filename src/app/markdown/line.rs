@@ -101,6 +101,10 @@ pub fn wrap_spans(source: &str, spans: &[Span], width: usize) -> Vec<Vec<Span>> 
         visible.push_str(span.text(source));
         ends.push(visible.len());
     }
+    // No character but a tab takes more columns than bytes.
+    if visible.len() <= width && !visible.contains('\t') && !visible.ends_with(' ') {
+        return vec![spans.to_vec()];
+    }
     let mut wrapped = Vec::new();
     wrap(&visible, 0, width, Break::Words, &mut wrapped);
     let mut first = 0;

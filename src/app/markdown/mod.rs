@@ -23,6 +23,7 @@ use self::build::{Out, PROSE_WIDTH, opening, options, render};
 use self::calm::calm;
 use self::fence::Fence;
 use self::line::{Line, Role, Span, wrap_spans};
+use crate::app::wrap::boundary_before;
 use crate::clean::clean;
 
 /// A block of more bytes is cut.
@@ -111,7 +112,7 @@ impl Flow {
     /// The next line: its end, and whether it is whole. A line that is too long is cut.
     fn next_line(&self, source: &str, grows: bool) -> (usize, bool) {
         let rest = &source[self.byte..];
-        let limit = rest.floor_char_boundary(TAIL_LIMIT);
+        let limit = boundary_before(rest, TAIL_LIMIT);
         match rest[..limit].find('\n') {
             Some(newline) => (self.byte + newline, true),
             None if limit < rest.len() => (self.byte + limit, true),
@@ -147,9 +148,11 @@ impl Flow {
         }
         let (end, whole) = self.next_line(source, grows);
         let text = &source[self.byte..end];
-        if whole && fence.is_closed_by(text) {
+        if fence.is_closed_by(text) {
             out.push(self.byte, vec![Span::sign(self.byte, "└─")]);
-            self.mode = Mode::Blocks;
+            if whole {
+                self.mode = Mode::Blocks;
+            }
         } else if !whole && fence.may_be_closed_by(text) {
             out.push(self.byte, Vec::new());
         } else {
@@ -172,11 +175,12 @@ impl Flow {
     /// The next blocks that are finished; the tail, and false, where there are none.
     fn blocks(&mut self, source: &str, grows: bool, out: &mut Out<'_>) -> bool {
         let rest = &source[self.byte..];
-        let window = &rest[..rest.floor_char_boundary(TAIL_LIMIT)];
+        let window = &rest[..boundary_before(rest, TAIL_LIMIT)];
         let full = window.len() < rest.len();
-        let whole = match grows || full {
-            true => window.rfind('\n').map_or(0, |newline| newline + 1),
-            false => window.len(),
+        let whole = if grows || full {
+            window.rfind('\n').map_or(0, |newline| newline + 1)
+        } else {
+            window.len()
         };
         let starts: Vec<_> = block_starts(window)
             .into_iter()
@@ -186,7 +190,7 @@ impl Flow {
             && first.language.is_some()
             && let Some((fence, label)) = open_fence(source, self.byte + first.byte)
         {
-            self.gap(source, self.byte..self.byte + first.byte, out);
+            Self::gap(source, self.byte..self.byte + first.byte, out);
             spaced(source, self.byte + first.byte, out);
             let info = clean(&source[label.clone()]).into_owned();
             let spans = opening(source, fence.start, &info, out.width);
@@ -226,14 +230,14 @@ impl Flow {
             .map(|start| start.byte)
             .filter(|byte| *byte < end);
         let bounds: Vec<_> = bytes.chain([end]).collect();
-        self.gap(source, self.byte..self.byte + bounds[0], out);
+        Self::gap(source, self.byte..self.byte + bounds[0], out);
         for pair in bounds.windows(2) {
             render(source, self.byte + pair[0]..self.byte + pair[1], "", out);
         }
     }
 
     /// What is no block, such as the definition of a link, is shown as it is.
-    fn gap(&self, source: &str, range: Range<usize>, out: &mut Out<'_>) {
+    fn gap(source: &str, range: Range<usize>, out: &mut Out<'_>) {
         let text = source[range.clone()].trim_end();
         let mut start = range.start;
         for line in text.split_inclusive('\n') {
@@ -256,7 +260,7 @@ impl Flow {
         let calm = calm(window);
         let starts = block_starts(&window[..calm.end]);
         let Some(last) = starts.last() else {
-            self.gap(source, self.byte..self.byte + calm.end, out);
+            Self::gap(source, self.byte..self.byte + calm.end, out);
             return self.held(source, &calm, out);
         };
         self.regions(source, &starts, last.byte, out);

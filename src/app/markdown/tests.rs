@@ -199,6 +199,7 @@ fn a_growing_text_is_calm() {
     check_tail("para\n\n##", &["para", "", ""]);
     check_tail("```\na\n", &["┌─", "a"]);
     check_tail("```\na\n``", &["┌─", "a", ""]);
+    check_tail("```\na\n```", &["┌─", "a", "└─"]);
     check_tail("| a | b |\n|--", &["", ""]);
     check_tail("| a | b |\n|--|--|\n| c", &["a │ b", "──┼──", ""]);
     check_tail("```py", &["┌─ py"]);
@@ -246,7 +247,7 @@ fn hostile_texts_end() {
         format!("|a|\n|-|\n{}", "|b|\n".repeat(50_000)),
         format!("|{}\n|{}\n", "a|".repeat(5_000), "-|".repeat(5_000)),
         (0..2_000)
-            .map(|depth| format!("{}- x\n", "  ".repeat(depth % 500)))
+            .flat_map(|depth| ["  ".repeat(depth % 500), "- x\n".to_owned()])
             .collect(),
         "```\n```\n".repeat(20_000),
         "[a]: b\n".repeat(20_000),
