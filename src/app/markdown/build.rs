@@ -14,12 +14,12 @@ use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
 use self::code::Code;
 pub use self::code::opening;
+pub use self::inline::one_line;
 use self::inline::{Link, Mark};
 use super::CodeLine;
 use super::line::{Line, Role, Span, wrap_spans};
 use super::table::{Row, Table};
 use crate::app::wrap::text_width;
-use crate::clean::clean;
 
 /// Prose is not set wider than this many columns: longer lines are hard to read.
 pub const PROSE_WIDTH: usize = 100;
@@ -187,14 +187,14 @@ impl Builder<'_, '_> {
                 dest_url,
                 ..
             } => self.links.push(Link {
-                address: clean(&dest_url).into_owned(),
+                address: one_line(&dest_url),
                 auto: matches!(link_type, LinkType::Autolink | LinkType::Email),
                 text: String::new(),
             }),
             Tag::Image { dest_url, .. } => {
                 self.line.push(Span::sign(at.start, "image: "));
                 self.links.push(Link {
-                    address: clean(&dest_url).into_owned(),
+                    address: one_line(&dest_url),
                     auto: false,
                     text: String::new(),
                 });

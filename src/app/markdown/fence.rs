@@ -1,7 +1,5 @@
 //! Code fences: what opens and what closes a block of code.
 
-use std::ops::Range;
-
 /// An open fence of a code block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fence {
@@ -14,25 +12,17 @@ pub struct Fence {
 }
 
 impl Fence {
-    /// Reads the line that opens a block of code at byte `start`; with the range of what stands after the
-    /// fence: the language.
-    pub fn open(line: &str, start: usize) -> Option<(Self, Range<usize>)> {
+    /// Reads the line that opens a block of code at byte `start`.
+    pub fn open(line: &str, start: usize) -> Option<Self> {
         let rest = line.trim_start_matches(' ');
-        let indent = line.len() - rest.len();
         let mark = rest.chars().next().filter(|c| ['`', '~'].contains(c))?;
-        let info = rest.trim_start_matches(mark);
-        let length = rest.len() - info.len();
-        if length < 3 {
-            return None;
-        }
-        let label = start + indent + length + (info.len() - info.trim_start().len());
-        let fence = Self {
+        let length = rest.len() - rest.trim_start_matches(mark).len();
+        (length >= 3).then_some(Self {
             start,
             mark,
             length,
-            indent,
-        };
-        Some((fence, label..label + info.trim().len()))
+            indent: line.len() - rest.len(),
+        })
     }
 
     /// Whether `line` closes the block.
@@ -63,11 +53,9 @@ mod tests {
 
     #[test]
     fn fences_open_and_close() {
-        let open = |line| Fence::open(line, 10).map(|(_, label)| label);
-        assert_eq!(open("```rust"), Some(13..17));
-        assert_eq!(open("  ~~~~ a b "), Some(17..20));
-        assert_eq!(open("``"), None);
-        let (fence, _) = Fence::open("  ````", 0).unwrap();
+        assert!(Fence::open("```rust", 0).is_some() && Fence::open(" ~~~ a", 0).is_some());
+        assert!(Fence::open("``", 0).is_none() && Fence::open("", 0).is_none());
+        let fence = Fence::open("  ````", 0).unwrap();
         assert!(fence.is_closed_by("`````  ") && fence.may_be_closed_by(" ``"));
         assert!(!fence.is_closed_by("```") && !fence.is_closed_by("    ````"));
         assert!(!fence.is_closed_by("````x") && !fence.may_be_closed_by("``x"));

@@ -19,12 +19,11 @@ use std::ops::Range;
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 
-use self::build::{Out, PROSE_WIDTH, opening, options, render};
+use self::build::{Out, PROSE_WIDTH, one_line, opening, options, render};
 use self::calm::calm;
 use self::fence::Fence;
 use self::line::{Line, Role, Span, wrap_spans};
 use crate::app::wrap::boundary_before;
-use crate::clean::clean;
 
 /// A block of more bytes is cut.
 pub const TAIL_LIMIT: usize = 16 * 1024;
@@ -188,17 +187,15 @@ impl Flow {
             .collect();
         if let [first] = &starts[..]
             && first.language.is_some()
-            && let Some((fence, label)) = open_fence(source, self.byte + first.byte)
+            && let Some(fence) = open_fence(source, self.byte + first.byte)
         {
             Self::gap(source, self.byte..self.byte + first.byte, out);
             spaced(source, self.byte + first.byte, out);
-            let info = clean(&source[label.clone()]).into_owned();
-            let spans = opening(source, fence.start, &info, out.width);
-            out.push(fence.start, spans);
             let language = first.language.clone().unwrap_or_default();
-            let end = source[label.end..]
-                .find('\n')
-                .map_or(source.len(), |n| label.end + n);
+            let spans = opening(source, fence.start, &language, out.width);
+            out.push(fence.start, spans);
+            let newline = source[fence.start..].find('\n');
+            let end = newline.map_or(source.len(), |newline| fence.start + newline);
             self.mode = Mode::Code { fence, language };
             self.freeze(after_newline(source, end), out);
             return true;
@@ -299,7 +296,7 @@ fn block_starts(text: &str) -> Vec<BlockStart> {
             Event::Start(tag) => {
                 depth += 1;
                 if let Tag::CodeBlock(CodeBlockKind::Fenced(info)) = tag {
-                    language = Some(clean(&info).into_owned());
+                    language = Some(one_line(&info));
                 }
             }
             Event::End(_) => {
@@ -319,7 +316,7 @@ fn block_starts(text: &str) -> Vec<BlockStart> {
 }
 
 /// The fence on the line that starts at byte `at`.
-fn open_fence(source: &str, at: usize) -> Option<(Fence, Range<usize>)> {
+fn open_fence(source: &str, at: usize) -> Option<Fence> {
     Fence::open(source[at..].split('\n').next()?, at)
 }
 

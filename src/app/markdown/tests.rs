@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::line::{Look, Role};
 use super::*;
 use crate::app::wrap::text_width;
+use crate::clean::clean;
 
 /// The lines of `source`, streamed in pieces of `chars` characters, checked for sanity at each step.
 fn streamed(source: &str, chars: usize, width: usize) -> Vec<Line> {
@@ -210,7 +211,9 @@ fn what_entities_stand_for_is_cleaned() {
     for source in [
         "&#27;[2J",
         "`x` &#x9b;1m",
-        "[a](http://&#27;)",
+        "[a](http://&#27;&#10;x)",
+        "```&#10;&#27;\nx\n```\ny",
+        "- ```&#10;a\n  b\n  ```",
         "```&#27;\nx\n```",
         "- &#8238;x",
     ] {

@@ -4,9 +4,8 @@ use std::ops::Range;
 
 use pulldown_cmark::CodeBlockKind;
 
-use super::Builder;
+use super::{Builder, one_line};
 use crate::app::markdown::line::{Span, wrap_spans};
-use crate::clean::clean;
 
 /// A block of code.
 pub(super) struct Code {
@@ -22,7 +21,7 @@ impl Builder<'_, '_> {
     pub(super) fn start_code(&mut self, kind: &CodeBlockKind<'_>, at: usize) {
         self.space(at);
         let (fenced, info) = match kind {
-            CodeBlockKind::Fenced(info) => (true, clean(info).into_owned()),
+            CodeBlockKind::Fenced(info) => (true, one_line(info)),
             CodeBlockKind::Indented => (false, String::new()),
         };
         if fenced {

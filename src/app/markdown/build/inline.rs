@@ -25,6 +25,11 @@ pub(super) struct Link {
     pub text: String,
 }
 
+/// Text in which an entity may stand for anything → text for a part of a line.
+pub fn one_line(text: &str) -> String {
+    clean(text).replace(['\n', '\t'], " ")
+}
+
 impl Builder<'_, '_> {
     /// Text in the look of now.
     pub(super) fn text(&mut self, text: &str, at: Range<usize>) {
