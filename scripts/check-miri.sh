@@ -18,6 +18,6 @@ rustup component list --toolchain nightly 2>/dev/null | grep -q '^miri.*(install
 
 # Isolation forbids asking for the number of cores. Rayon's threads, which packing starts, outlive the tests, and
 # what they use turns integers into pointers.
-export MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks -Zmiri-permissive-provenance ${MIRIFLAGS:-}"
-export SPECK_ISA=scalar
+export MIRIFLAGS="-Zmiri-tree-borrows -Zmiri-disable-isolation -Zmiri-ignore-leaks -Zmiri-permissive-provenance ${MIRIFLAGS:-}"
+export SPECK_ISA=scalar RAYON_NUM_THREADS=1
 exec cargo +nightly miri test --locked --lib -- cpu:: a_stopped_pass "$@"

@@ -1,19 +1,31 @@
 //! One block of the conversation: who speaks, the text, and its lines at the current width.
 //!
-//! Text comes in as it is and is cleaned here. Lines are wrapped once and kept; text that is
-//! appended wraps only its last paragraph again, so the cost of a token does not grow with the
-//! answer. **A block never gets shorter**: an answer has its line of state from the start, so
-//! ending it moves nothing.
+//! Text comes in as it is and is cleaned here. Lines are rendered once and kept; text that is
+//! appended renders only its tail again (app/markdown), so the cost of a token does not grow with the
+//! answer. **A block never gets shorter while it grows**: what Markdown makes shorter is made up for by
+//! empty lines, and an answer has its line of state from the start, so ending it moves nothing.
 
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::app::wrap::{Break, WrappedLine, wrap};
+use crate::app::highlight::{self, Class, Job};
+use crate::app::layer::Layer;
+use crate::app::markdown::line::Line;
+use crate::app::markdown::{CodeLine, Flow};
 use crate::clean::clean;
 use crate::engine::protocol::{FinishReason, Piece};
 
-/// Prose is not set wider than this many columns: longer lines are hard to read.
-const PROSE_WIDTH: usize = 100;
+/// A byte is looked for in this many lines: a row of a table that is higher is found by its start.
+const MAX_ROW_LINES: usize = 32;
+
+/// How texts are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Columns.
+    pub width: usize,
+    /// Whether answers are shown as Markdown; otherwise as they came.
+    pub markdown: bool,
+}
 
 /// Who speaks in a block, or what it tells.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,43 +94,26 @@ pub struct Summary {
     pub drafters: Option<String>,
 }
 
-/// One line of a block's text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BodyLine {
-    /// Its bytes and indentation.
-    pub line: WrappedLine,
-    /// What it is part of.
-    pub part: Part,
-}
-
-/// What a line of text is part of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// Prose.
-    Prose,
-    /// The inside of a code fence.
-    Code,
-    /// A line that opens or closes a code fence.
-    Fence,
-}
-
 /// A block of the conversation.
 #[derive(Clone, Debug)]
 pub struct Block {
     /// Who speaks.
     pub kind: Kind,
+    id: u64,
     text: String,
-    drafted: Vec<Range<usize>>,
-    lines: Vec<BodyLine>,
-    /// Where the last paragraph starts: its byte, its first line, and the code fence around it.
-    tail: Tail,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Tail {
-    byte: usize,
-    line: usize,
-    fence: Option<char>,
+    /// Who drafted the tokens that were accepted.
+    origins: Layer<&'static str>,
+    /// What the words of its code are.
+    classes: Layer<Class>,
+    flow: Flow,
+    grows: bool,
+    lines: Vec<Line>,
+    /// Lines that were reached: fewer become more by empty ones.
+    floor: usize,
+    code: Vec<CodeLine>,
+    /// The code up to this byte has been given out to be highlighted.
+    highlighted: usize,
+    rendered_bytes: usize,
 }
 
 /// One line of the conversation on the screen.
@@ -127,7 +122,7 @@ pub enum LineView<'a> {
     /// The name of who speaks.
     Heading(&'a Block),
     /// A line of a block's text, and whether it is the block's first.
-    Body(&'a Block, &'a BodyLine, bool),
+    Body(&'a Block, &'a Line, bool),
     /// An answer's state.
     State(&'a Answer),
     /// The space between two blocks.
@@ -152,21 +147,44 @@ impl Kind {
 }
 
 impl Block {
-    /// A block with its text at `width` columns.
-    pub fn new(kind: Kind, text: &str, width: usize) -> Self {
+    /// A block with its text as `view` shows it. `id` tells it from every other block.
+    pub fn new(id: u64, kind: Kind, text: &str, view: View) -> Self {
+        let grows = match &kind {
+            Kind::Assistant(answer) => match answer.state {
+                AnswerState::Ended(_) | AnswerState::Failed => false,
+                AnswerState::Waiting
+                | AnswerState::Sent
+                | AnswerState::Prefill { .. }
+                | AnswerState::Writing
+                | AnswerState::Stopping => true,
+            },
+            Kind::User | Kind::Notice | Kind::Error => false,
+        };
         let mut block = Self {
             kind,
+            id,
             text: clean(text).into_owned(),
-            drafted: Vec::new(),
+            origins: Layer::default(),
+            classes: Layer::default(),
+            flow: Flow::new(false),
+            grows,
             lines: Vec::new(),
-            tail: Tail::default(),
+            floor: 0,
+            code: Vec::new(),
+            highlighted: 0,
+            rendered_bytes: 0,
         };
-        block.wrap_tail(width);
+        block.render_again(view);
         block
     }
 
+    /// What tells it from every other block.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
     /// The lines of its text.
-    pub fn lines(&self) -> &[BodyLine] {
+    pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
@@ -175,81 +193,98 @@ impl Block {
         &self.text
     }
 
-    /// The parts of `range` of the text with whether their tokens had been drafted, in order.
-    pub fn marked(&self, range: Range<usize>) -> impl Iterator<Item = (Range<usize>, bool)> + '_ {
-        let first = self.drafted.partition_point(|mark| mark.end <= range.start);
-        let marks = self.drafted[first..].iter().take_while({
-            let end = range.end;
-            move |mark| mark.start < end
-        });
-        let end = range.end;
-        let mut at = range.start;
-        marks
-            .map(move |mark| mark.start.max(range.start)..mark.end.min(range.end))
-            .chain(std::iter::once(end..end))
-            .flat_map(move |mark| {
-                let before = at..mark.start;
-                at = mark.end;
-                [(before, false), (mark, true)]
-            })
-            .filter(|(part, _)| !part.is_empty())
+    /// Who drafted its tokens, as far as they were drafted and accepted.
+    pub fn origins(&self) -> &Layer<&'static str> {
+        &self.origins
+    }
+
+    /// What the words of its code are, as far as that is known.
+    pub fn classes(&self) -> &Layer<Class> {
+        &self.classes
+    }
+
+    /// Bytes that were rendered so far, those that were rendered again included: the work done.
+    pub fn rendered_bytes(&self) -> usize {
+        self.rendered_bytes
     }
 
     /// Appends text.
-    pub fn append(&mut self, pieces: &[Piece], width: usize) {
+    pub fn append(&mut self, pieces: &[Piece], view: View) {
         for piece in pieces {
             let start = self.text.len();
             self.text.push_str(&clean(&piece.text));
-            let range = start..self.text.len();
-            if !piece.drafted || range.is_empty() {
-                continue;
-            }
-            match self.drafted.last_mut() {
-                Some(last) if last.end == range.start => last.end = range.end,
-                Some(_) | None => self.drafted.push(range),
+            if let Some(drafter) = piece.drafter {
+                self.origins.push(start..self.text.len(), drafter);
             }
         }
-        self.wrap_tail(width);
+        self.render(view.width);
     }
 
-    /// Wraps everything to another width.
-    pub fn wrap_again(&mut self, width: usize) {
-        self.tail = Tail::default();
-        self.wrap_tail(width);
+    /// No more text will come.
+    pub fn finish(&mut self, view: View) {
+        self.grows = false;
+        self.render(view.width);
     }
 
-    /// Wraps the text from the last paragraph on.
-    fn wrap_tail(&mut self, width: usize) {
-        self.lines.truncate(self.tail.line);
-        if self.text.is_empty() {
-            return;
+    /// Renders everything anew.
+    pub fn render_again(&mut self, view: View) {
+        let markdown = match self.kind {
+            Kind::Assistant(_) => view.markdown,
+            Kind::User | Kind::Notice | Kind::Error => false,
+        };
+        self.flow = Flow::new(markdown);
+        self.floor = 0;
+        self.render(view.width);
+    }
+
+    fn render(&mut self, width: usize) {
+        self.rendered_bytes += self.flow.extend(
+            &self.text,
+            self.grows,
+            width,
+            &mut self.lines,
+            &mut self.code,
+        );
+        self.floor = self.floor.max(self.lines.len());
+        let start = self.text.len();
+        self.lines.resize_with(self.floor, || Line {
+            start,
+            ..Line::default()
+        });
+    }
+
+    /// The lines of code that were finished since it was last asked, if there are any.
+    pub fn take_job(&mut self) -> Option<Job> {
+        let mut lines = Vec::new();
+        for line in self.code.drain(..) {
+            if line.range.start >= self.highlighted && !line.language.is_empty() {
+                self.highlighted = line.range.end.max(line.range.start + 1);
+                lines.push(highlight::Line {
+                    code: line.block,
+                    language: line.language,
+                    start: line.range.start,
+                    text: self.text[line.range].to_owned(),
+                });
+            }
         }
-        let mut wrapped = Vec::new();
-        let mut byte = self.tail.byte;
-        let mut fence = self.tail.fence;
-        let text = self.text.as_str();
-        for paragraph in text[byte..].split('\n') {
-            self.tail = Tail {
-                byte,
-                line: self.lines.len(),
-                fence,
-            };
-            let part = part_of(paragraph, &mut fence);
-            let width = match part {
-                Part::Prose => width.min(PROSE_WIDTH),
-                Part::Code | Part::Fence => width,
-            };
-            wrap(
-                &text[..byte + paragraph.len()],
-                byte,
-                width,
-                Break::Words,
-                &mut wrapped,
-            );
-            self.lines
-                .extend(wrapped.drain(..).map(|line| BodyLine { line, part }));
-            byte += paragraph.len() + 1;
+        (!lines.is_empty()).then_some(Job { id: self.id, lines })
+    }
+
+    /// Takes what was highlighted.
+    pub fn highlighted(&mut self, classes: &[(Range<usize>, Class)]) {
+        for (range, class) in classes {
+            self.classes.push(range.clone(), *class);
         }
+    }
+
+    /// The line of its text that shows `byte`.
+    pub fn line_of(&self, byte: usize) -> usize {
+        let after = self.lines.partition_point(|line| line.start <= byte);
+        let shows = |line: &Line| line.spans.iter().any(|span| span.range.contains(&byte));
+        // The lines of a table's row all start at the row.
+        let near = after.saturating_sub(MAX_ROW_LINES)..after;
+        let found = near.rev().find(|index| shows(&self.lines[*index]));
+        found.unwrap_or(after.saturating_sub(1))
     }
 
     /// Its lines, with heading, state and the space after it.
@@ -276,78 +311,81 @@ impl Block {
     }
 }
 
-/// What a paragraph is part of; a line of three or more backticks or tildes opens or closes a fence.
-fn part_of(paragraph: &str, fence: &mut Option<char>) -> Part {
-    let mark = ['`', '~'].into_iter().find(|mark| {
-        let rest = paragraph.trim_start();
-        rest.len() - rest.trim_start_matches(*mark).len() >= 3
-    });
-    match (*fence, mark) {
-        (None, None) => Part::Prose,
-        (None, Some(_)) => {
-            *fence = mark;
-            Part::Fence
-        }
-        (Some(open), Some(close)) if open == close => {
-            *fence = None;
-            Part::Fence
-        }
-        (Some(_), Some(_) | None) => Part::Code,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn piece(text: &str, drafted: bool) -> Piece {
+    const VIEW: View = View {
+        width: 40,
+        markdown: true,
+    };
+
+    fn piece(text: &str, drafter: Option<&'static str>) -> Piece {
         Piece {
             text: text.to_owned(),
-            drafted,
+            drafter,
         }
     }
 
-    #[test]
-    fn code_fences_are_recognised() {
-        use Part::{Code, Fence, Prose};
-        let parts = |text: &str| {
-            let block = Block::new(Kind::User, text, 40);
-            block.lines.iter().map(|line| line.part).collect::<Vec<_>>()
-        };
-        assert_eq!(
-            parts("a\n```rust\nb\n~~~\n```\nc"),
-            [Prose, Fence, Code, Code, Fence, Prose]
-        );
-        assert_eq!(parts("  ~~~\nb"), [Fence, Code]);
-        assert_eq!(parts("a `` b"), [Prose]);
+    fn answer() -> Block {
+        let state = AnswerState::Writing;
+        Block::new(1, Kind::Assistant(Answer { model: None, state }), "", VIEW)
     }
 
     #[test]
-    fn drafted_text_is_marked() {
-        let mut block = Block::new(Kind::User, "", 40);
+    fn drafted_text_is_marked_with_who_drafted_it() {
+        let mut block = answer();
         let pieces = [
-            piece("ab", false),
-            piece("cd", true),
-            piece("ef", true),
-            piece("gh", false),
-            piece("ij", true),
+            piece("ab", None),
+            piece("cd", Some("draft")),
+            piece("ef", Some("draft")),
+            piece("gh", Some("lookup")),
+            piece("ij", None),
         ];
-        block.append(&pieces, 40);
-        let marked = |range| block.marked(range).collect::<Vec<_>>();
-        assert_eq!(
-            marked(0..10),
-            [(0..2, false), (2..6, true), (6..8, false), (8..10, true)]
-        );
-        assert_eq!(marked(3..5), [(3..5, true)]);
-        assert_eq!(marked(0..2), [(0..2, false)]);
-        assert_eq!(marked(5..7), [(5..6, true), (6..7, false)]);
-        assert_eq!(marked(4..4), []);
+        block.append(&pieces, VIEW);
+        assert_eq!(block.origins().at(0), (None, 2));
+        assert_eq!(block.origins().at(2), (Some("draft"), 6));
+        assert_eq!(block.origins().at(6), (Some("lookup"), 8));
+        assert_eq!(block.origins().at(8), (None, usize::MAX));
     }
 
     #[test]
     fn what_comes_in_is_cleaned() {
-        let mut block = Block::new(Kind::User, "\x1b[1m", 40);
-        block.append(&[piece("\x1b[31mred", true)], 40);
+        let mut block = Block::new(1, Kind::User, "\x1b[1m", VIEW);
+        block.append(&[piece("\x1b[31mred", Some("draft"))], VIEW);
         assert_eq!(block.text(), "␛[1m␛[31mred");
+    }
+
+    #[test]
+    fn each_line_of_code_is_highlighted_once() {
+        let mut block = answer();
+        let mut given = Vec::new();
+        for part in [
+            "```py\na = ",
+            "1\nb",
+            " = 2\n\n``",
+            "`\n\n- ```rs\n  c\n  ```\n\n",
+            "end",
+        ] {
+            block.append(&[piece(part, None)], VIEW);
+            given.extend(block.take_job().map(|job| job.lines).unwrap_or_default());
+        }
+        block.finish(VIEW);
+        given.extend(block.take_job().map(|job| job.lines).unwrap_or_default());
+        block.render_again(View { width: 20, ..VIEW });
+        assert_eq!(block.take_job(), None);
+        let given: Vec<_> = given
+            .iter()
+            .map(|line| (line.code, line.language.as_str(), line.text.as_str()))
+            .collect();
+        assert_eq!(
+            given,
+            [
+                (0, "py", "a = 1"),
+                (0, "py", "b = 2"),
+                (0, "py", ""),
+                (26, "rs", "c")
+            ]
+        );
     }
 }

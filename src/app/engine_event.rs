@@ -128,7 +128,7 @@ impl App {
         {
             let rest = Piece {
                 text: finished.rest,
-                drafted: false,
+                drafter: None,
             };
             self.transcript.append(asked.block, &[rest]);
         }
@@ -179,10 +179,11 @@ impl App {
     }
 
     fn end_answer(&mut self, state: AnswerState) {
-        if let Some(asked) = &self.asked
-            && let Some(answer) = self.transcript.answer_mut(asked.block)
-        {
-            answer.state = state;
+        if let Some(asked) = &self.asked {
+            if let Some(answer) = self.transcript.answer_mut(asked.block) {
+                answer.state = state;
+            }
+            self.transcript.finish(asked.block);
         }
     }
 }

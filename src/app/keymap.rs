@@ -46,6 +46,8 @@ pub enum Action {
     SearchHistory,
     /// Opens the message in an editor.
     OpenEditor,
+    /// Opens the line that finds text in the conversation.
+    Find,
     /// Panel on or off.
     TogglePanel,
     /// Draws everything anew.
@@ -186,6 +188,12 @@ pub const BINDINGS: &[Binding] = &[
         "write in an editor",
     ),
     bind(
+        &[(CTRL, KeyCode::Char('f'))],
+        Action::Find,
+        "Ctrl-F",
+        "find in the chat",
+    ),
+    bind(
         &[(CTRL, KeyCode::Char('t'))],
         Action::TogglePanel,
         "Ctrl-T",
@@ -258,12 +266,7 @@ pub const BINDINGS: &[Binding] = &[
         "",
         "",
     ),
-    bind(
-        &[(NONE, KeyCode::Right), (CTRL, KeyCode::Char('f'))],
-        Action::Edit(Edit::Right),
-        "",
-        "",
-    ),
+    bind(&[(NONE, KeyCode::Right)], Action::Edit(Edit::Right), "", ""),
     bind(
         &[
             (ALT, KeyCode::Char('b')),

@@ -7,11 +7,15 @@
 pub mod block;
 pub mod copy;
 pub mod draft;
+pub mod find;
 pub mod geometry;
 pub mod help;
+pub mod highlight;
 pub mod history;
 pub mod input;
 pub mod keymap;
+pub mod layer;
+pub mod markdown;
 pub mod popup;
 pub mod scroll;
 pub mod slash;
@@ -31,10 +35,12 @@ use std::time::{Duration, Instant};
 use crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
-use crate::app::block::Kind;
+use crate::app::block::{Kind, View};
 use crate::app::copy::Copy;
+use crate::app::find::Find;
 use crate::app::geometry::{Geometry, PanelArea};
-use crate::app::input::Input;
+use crate::app::highlight::{Highlighted, Job};
+use crate::app::input::{Edit, Input};
 use crate::app::popup::PopupState;
 use crate::app::scroll::Scroll;
 use crate::app::search::Search;
@@ -72,6 +78,8 @@ pub enum Msg {
     Themed(Result<String, String>),
     /// What came of an effect, in words.
     Told(Result<String, String>),
+    /// Colours of code that an [`Effect::Highlight`] asked for.
+    Highlighted(Highlighted),
     /// The time that [`App::wake_at`] asked for has come.
     Tick,
 }
@@ -89,6 +97,8 @@ pub enum Effect {
     Copy(Copy),
     /// Show everything in this theme; what comes of it is a [`Msg::Themed`].
     SetTheme(String),
+    /// Highlight code; what comes of it is a [`Msg::Highlighted`].
+    Highlight(Job),
     /// Leave.
     Quit,
     /// Draw everything anew.
@@ -214,6 +224,8 @@ pub struct App {
     themes: Vec<String>,
     /// The first line of the help in view, while it is open.
     help: Option<usize>,
+    /// What is looked for in the conversation, while the find line is open.
+    find: Option<Find>,
     notice: Option<Notice>,
     quit_until: Option<Instant>,
 }
@@ -245,6 +257,7 @@ impl App {
             theme: settings.theme,
             themes: settings.themes,
             help: None,
+            find: None,
             notice: None,
             quit_until: None,
         };
@@ -315,6 +328,11 @@ impl App {
         self.help
     }
 
+    /// What is looked for in the conversation, while the find line is open.
+    pub fn find(&self) -> Option<&Find> {
+        self.find.as_ref()
+    }
+
     /// What the status bar tells for a moment.
     pub fn notice(&self) -> Option<&str> {
         match (&self.quit_until, &self.notice) {
@@ -326,8 +344,9 @@ impl App {
 
     /// Where things stand on a screen.
     pub fn geometry(&self, screen: Rect) -> Geometry {
-        Geometry::new(screen, self.panel, |width| {
-            self.input.lines(width).lines.len()
+        Geometry::new(screen, self.panel, |width| match self.find {
+            Some(_) => 1,
+            None => self.input.lines(width).lines.len(),
         })
     }
 
@@ -361,12 +380,28 @@ impl App {
         self.settle_search();
         self.settle_popup();
         let geometry = self.own_geometry();
-        let anchor = self.transcript.anchor(self.scroll.top);
-        if self.transcript.set_width(geometry.text_width()) && !self.scroll.follow {
-            self.scroll.top = anchor.map_or(0, |anchor| self.transcript.line_of(anchor));
-        }
+        self.set_view(View {
+            width: geometry.text_width(),
+            ..self.transcript.view()
+        });
         self.scroll
             .settle(self.transcript.len(), geometry.transcript.height.into());
+    }
+
+    /// Shows the conversation in another way; the place in view stays.
+    fn set_view(&mut self, view: View) {
+        let anchor = self.transcript.anchor(self.scroll.top);
+        if self.transcript.set_view(view) && !self.scroll.follow {
+            self.scroll.top = anchor.map_or(0, |anchor| self.transcript.line_of(anchor));
+        }
+    }
+
+    /// Shows answers as Markdown, or as they came; says which.
+    fn toggle_markdown(&mut self) -> bool {
+        let view = self.transcript.view();
+        let markdown = !view.markdown;
+        self.set_view(View { markdown, ..view });
+        markdown
     }
 
     /// Shows the latest numbers, at most once in [`PANEL_PERIOD`], and what `auto` chose, at most once in

@@ -55,6 +55,9 @@ pub(super) struct PopupState {
 impl App {
     /// The list above the input, where there is something to list and room for it.
     pub fn popup(&self) -> Option<Popup> {
+        if self.find.is_some() {
+            return None;
+        }
         if self.searching() {
             return self.found();
         }

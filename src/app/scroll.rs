@@ -54,6 +54,14 @@ impl Scroll {
         self.settle(len, height);
     }
 
+    /// Brings `line` into view, a third from the top where it was not, and leaves the view there.
+    pub fn show(&mut self, line: usize, len: usize, height: usize) {
+        if line < self.top || line >= self.top + height {
+            self.top = line.saturating_sub(height / 3);
+        }
+        self.by(0, len, height);
+    }
+
     /// Goes to the end and follows it.
     pub fn to_end(&mut self) {
         self.follow = true;

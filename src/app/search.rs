@@ -99,7 +99,7 @@ impl App {
         Some(Vec::new())
     }
 
-    fn close_search(&mut self, take: bool) {
+    pub(super) fn close_search(&mut self, take: bool) {
         let Some(search) = self.search.take() else {
             return;
         };

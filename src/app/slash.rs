@@ -21,6 +21,10 @@ pub enum Slash {
     Theme(String),
     /// Tells the numbers of answer and session.
     Stats,
+    /// Looks for a text in the conversation.
+    Find(String),
+    /// Shows answers as Markdown, or as the model wrote them.
+    Markdown,
     /// Panel on or off.
     Panel,
     /// Shows the keys.
@@ -99,10 +103,26 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "show",
         argument: Argument::Required("tokens"),
-        help: "underline accepted",
+        help: "mark who drafted",
         while_answering: true,
         read: |_| Slash::ShowTokens,
-        choices: |_| vec![Choice::new("tokens", "underline accepted text, or not")],
+        choices: |_| vec![Choice::new("tokens", "mark who drafted, or not")],
+    },
+    Command {
+        name: "find",
+        argument: Argument::Optional("TEXT"),
+        help: "find in the chat",
+        while_answering: true,
+        read: Slash::Find,
+        choices: nothing,
+    },
+    Command {
+        name: "markdown",
+        argument: Argument::None,
+        help: "Markdown on or off",
+        while_answering: true,
+        read: |_| Slash::Markdown,
+        choices: nothing,
     },
     Command {
         name: "copy",

@@ -1,6 +1,7 @@
 //! The conversation: blocks in order, and which line of the screen shows what.
 
-use crate::app::block::{Answer, Block, Kind, LineView};
+use crate::app::block::{Answer, Block, Kind, LineView, View};
+use crate::app::highlight::{Highlighted, Job};
 use crate::engine::protocol::Piece;
 
 /// A place in the conversation that survives wrapping it anew.
@@ -18,13 +19,26 @@ enum Place {
     After(usize),
 }
 
+impl Anchor {
+    /// Byte `byte` of block `block`.
+    pub fn byte(block: usize, byte: usize) -> Self {
+        Self {
+            block,
+            place: Place::Byte(byte),
+        }
+    }
+}
+
 /// The conversation.
 #[derive(Clone, Debug)]
 pub struct Transcript {
     blocks: Vec<Block>,
     /// The first line of each block.
     starts: Vec<usize>,
-    width: usize,
+    view: View,
+    next_id: u64,
+    /// Code to be highlighted.
+    jobs: Vec<Job>,
 }
 
 impl Transcript {
@@ -33,7 +47,12 @@ impl Transcript {
         Self {
             blocks: Vec::new(),
             starts: Vec::new(),
-            width,
+            view: View {
+                width,
+                markdown: true,
+            },
+            next_id: 0,
+            jobs: Vec::new(),
         }
     }
 
@@ -63,13 +82,15 @@ impl Transcript {
         }
     }
 
-    /// The lines from `first` on.
-    pub fn lines(&self, first: usize) -> impl Iterator<Item = LineView<'_>> {
+    /// The lines from `first` on, each with the index of its block.
+    pub fn lines(&self, first: usize) -> impl Iterator<Item = (usize, LineView<'_>)> {
         let block = self.block_at(first);
         let skip = first - self.starts.get(block).copied().unwrap_or(0);
-        self.blocks[block.min(self.blocks.len())..]
+        self.blocks
             .iter()
-            .flat_map(|block| (0..block.height()).map(|index| block.line(index)))
+            .enumerate()
+            .skip(block)
+            .flat_map(|(at, block)| (0..block.height()).map(move |index| (at, block.line(index))))
             .skip(skip)
     }
 
@@ -80,14 +101,44 @@ impl Transcript {
                 (Some(start), Some(block)) => start + block.height(),
                 (None, _) | (_, None) => 0,
             });
-        self.blocks.push(Block::new(kind, text, self.width));
+        let mut block = Block::new(self.next_id, kind, text, self.view);
+        self.jobs.extend(block.take_job());
+        self.next_id += 1;
+        self.blocks.push(block);
         self.blocks.len() - 1
     }
 
     /// Appends text to block `index`.
     pub fn append(&mut self, index: usize, pieces: &[Piece]) {
-        self.blocks[index].append(pieces, self.width);
+        self.blocks[index].append(pieces, self.view);
+        self.jobs.extend(self.blocks[index].take_job());
         self.restart(index);
+    }
+
+    /// No more text will come to block `index`.
+    pub fn finish(&mut self, index: usize) {
+        if let Some(block) = self.blocks.get_mut(index) {
+            block.finish(self.view);
+            self.jobs.extend(block.take_job());
+            self.restart(index);
+        }
+    }
+
+    /// The code that is to be highlighted and was not asked for before.
+    pub fn take_jobs(&mut self) -> Vec<Job> {
+        std::mem::take(&mut self.jobs)
+    }
+
+    /// Takes what was highlighted, if its block is still there.
+    pub fn highlighted(&mut self, highlighted: &Highlighted) {
+        let found = self
+            .blocks
+            .iter_mut()
+            .rev()
+            .find(|block| block.id() == highlighted.id);
+        if let Some(block) = found {
+            block.highlighted(&highlighted.classes);
+        }
     }
 
     /// The answer in block `index`, to change its state.
@@ -104,14 +155,20 @@ impl Transcript {
         self.starts.clear();
     }
 
-    /// Wraps everything to another width; says whether it was another.
-    pub fn set_width(&mut self, width: usize) -> bool {
-        if width == self.width {
+    /// How texts are shown.
+    pub fn view(&self) -> View {
+        self.view
+    }
+
+    /// Shows everything in another way; says whether it was another.
+    pub fn set_view(&mut self, view: View) -> bool {
+        if view == self.view {
             return false;
         }
-        self.width = width;
+        self.view = view;
         for block in &mut self.blocks {
-            block.wrap_again(width);
+            block.render_again(view);
+            self.jobs.extend(block.take_job());
         }
         self.restart(0);
         true
@@ -125,7 +182,7 @@ impl Transcript {
         let place = match (line - self.starts[index]).checked_sub(heading) {
             None => Place::Heading,
             Some(body) => match block.lines().get(body) {
-                Some(line) => Place::Byte(line.line.range.start),
+                Some(line) => Place::Byte(line.start),
                 None => Place::After(body - block.lines().len()),
             },
         };
@@ -133,6 +190,18 @@ impl Transcript {
             block: index,
             place,
         })
+    }
+
+    /// The block and the byte that `line` shows.
+    pub fn position(&self, line: usize) -> (usize, usize) {
+        match self.anchor(line) {
+            None => (0, 0),
+            Some(Anchor { block, place }) => match place {
+                Place::Heading => (block, 0),
+                Place::Byte(byte) => (block, byte),
+                Place::After(_) => (block + 1, 0),
+            },
+        }
     }
 
     /// The line that shows the place, at the width of now.
@@ -143,12 +212,7 @@ impl Transcript {
         let body = self.starts[anchor.block] + usize::from(block.kind.has_heading());
         match anchor.place {
             Place::Heading => self.starts[anchor.block],
-            Place::Byte(byte) => {
-                let after = block
-                    .lines()
-                    .partition_point(|line| line.line.range.start <= byte);
-                body + after.saturating_sub(1)
-            }
+            Place::Byte(byte) => body + block.line_of(byte),
             Place::After(lines) => body + block.lines().len() + lines,
         }
     }
@@ -172,10 +236,10 @@ mod tests {
     use super::*;
     use crate::app::block::AnswerState;
 
-    fn piece(text: &str, drafted: bool) -> Piece {
+    fn piece(text: &str) -> Piece {
         Piece {
             text: text.to_owned(),
-            drafted,
+            drafter: None,
         }
     }
 
@@ -190,9 +254,12 @@ mod tests {
     fn shown(transcript: &Transcript, from: usize) -> Vec<String> {
         transcript
             .lines(from)
-            .map(|line| match line {
+            .map(|(_, line)| match line {
                 LineView::Heading(_) => "#".to_owned(),
-                LineView::Body(block, line, _) => block.text()[line.line.range.clone()].to_owned(),
+                LineView::Body(block, line, _) => {
+                    let spans = line.spans.iter();
+                    spans.map(|span| span.text(block.text())).collect()
+                }
                 LineView::State(_) => "=".to_owned(),
                 LineView::Blank => String::new(),
             })
@@ -205,7 +272,7 @@ mod tests {
         transcript.push(Kind::User, "one two three");
         transcript.push(answer(), "");
         transcript.push(Kind::Notice, "note");
-        let expect = ["#", "one two ", "three", "", "#", "=", "", "note", ""];
+        let expect = ["#", "one two", "three", "", "#", "=", "", "note", ""];
         assert_eq!(shown(&transcript, 0), expect);
         assert_eq!(transcript.len(), expect.len() - 1);
         for first in 0..expect.len() {
@@ -214,23 +281,26 @@ mod tests {
     }
 
     #[test]
-    fn appending_equals_wrapping_the_whole() {
-        let text = "Here is code:\n```python\ndef f(x):\n    return x + x + x\n```\nand 日本語 some more words";
-        for cut in 1..6 {
-            let mut streamed = Transcript::new(12);
-            let index = streamed.push(answer(), "");
-            let chars: Vec<char> = text.chars().collect();
-            for (i, chunk) in chars.chunks(cut).enumerate() {
-                streamed.append(
-                    index,
-                    &[piece(&chunk.iter().collect::<String>(), i % 2 == 0)],
-                );
+    fn a_long_answer_costs_as_much_per_token_as_a_short_one() {
+        let mut transcript = Transcript::new(80);
+        let index = transcript.push(answer(), "");
+        let part = "## Part\n\nSome **bold** text with `code`.\n\n- one\n- two\n\n```rust\nfn f() {}\n```\n\n";
+        let mut costs = Vec::new();
+        for _ in 0..200 {
+            let before = transcript.blocks()[index].rendered_bytes();
+            for token in part.split_inclusive(' ') {
+                transcript.append(index, &[piece(token)]);
             }
-            let mut whole = Transcript::new(12);
-            whole.push(answer(), text);
-            assert_eq!(streamed.blocks[0].lines(), whole.blocks[0].lines());
-            assert_eq!(streamed.len(), whole.len());
+            costs.push(transcript.blocks()[index].rendered_bytes() - before);
         }
+        assert_eq!(costs[10], costs[199]);
+        // Every byte is rendered a few times, while its block grows.
+        assert!(
+            costs[199] < 10 * part.len(),
+            "{} for {}",
+            costs[199],
+            part.len()
+        );
     }
 
     #[test]
@@ -243,10 +313,16 @@ mod tests {
             .rposition(|line| line.starts_with("five"))
             .unwrap();
         let anchor = transcript.anchor(line).unwrap();
-        transcript.set_width(24);
+        transcript.set_view(View {
+            width: 24,
+            ..transcript.view()
+        });
         let shown = shown(&transcript, transcript.line_of(anchor));
         assert!(shown[0].contains("five"), "{shown:?}");
-        transcript.set_width(10);
+        transcript.set_view(View {
+            width: 10,
+            ..transcript.view()
+        });
         assert_eq!(transcript.line_of(anchor), line);
     }
 }

@@ -25,14 +25,20 @@ impl App {
         self.expire();
         let mut effects = match msg {
             Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-            Msg::Key(key) if self.is_dead() && key.code == KeyCode::Char('q') => vec![Effect::Quit],
+            Msg::Key(key)
+                if self.is_dead() && self.find.is_none() && key.code == KeyCode::Char('q') =>
+            {
+                vec![Effect::Quit]
+            }
             Msg::Key(key) => match action(key) {
                 Some(action) => self.act(action),
                 None => Vec::new(),
             },
             Msg::Paste(text) => {
                 self.help = None;
-                self.paste(&text);
+                if !self.paste_into_find(&text) {
+                    self.paste(&text);
+                }
                 Vec::new()
             }
             Msg::Scroll(lines) => {
@@ -63,13 +69,24 @@ impl App {
                 self.told(&result);
                 Vec::new()
             }
+            Msg::Highlighted(highlighted) => {
+                self.transcript.highlighted(&highlighted);
+                Vec::new()
+            }
             Msg::Tick => Vec::new(),
         };
+        self.refresh_find();
         self.settle();
         // First: nothing is done after an effect that quits.
         effects.splice(
             0..0,
             self.input.take_fresh().into_iter().map(Effect::Remember),
+        );
+        effects.extend(
+            self.transcript
+                .take_jobs()
+                .into_iter()
+                .map(Effect::Highlight),
         );
         effects
     }
@@ -97,6 +114,9 @@ impl App {
         if self.help.is_some() && self.act_in_help(action) {
             return Vec::new();
         }
+        if self.find.is_some() && self.act_in_find(action) {
+            return Vec::new();
+        }
         if let Some(effects) = self.act_in_search(action) {
             return effects;
         }
@@ -104,6 +124,7 @@ impl App {
             return effects;
         }
         match action {
+            Action::Find => self.open_find(""),
             Action::Send => return self.enter(),
             Action::Complete => {}
             Action::SearchHistory => self.search_history(),
@@ -156,6 +177,7 @@ impl App {
             | Action::End
             | Action::HistoryBack
             | Action::HistoryForward
+            | Action::Find
             | Action::TogglePanel
             | Action::Redraw
             | Action::Suspend
@@ -266,7 +288,7 @@ impl App {
             Slash::ShowTokens => {
                 self.show_tokens = !self.show_tokens;
                 self.say(if self.show_tokens {
-                    "accepted tokens are underlined"
+                    "accepted tokens are marked"
                 } else {
                     "tokens are not marked"
                 });
@@ -274,6 +296,15 @@ impl App {
             Slash::Copy(argument) => return self.copy(&argument),
             Slash::Theme(name) => return self.change_theme(name),
             Slash::Stats => self.tell_stats(),
+            Slash::Find(text) => self.open_find(&text),
+            Slash::Markdown => {
+                let markdown = self.toggle_markdown();
+                self.say(if markdown {
+                    "answers are shown as Markdown"
+                } else {
+                    "answers are shown as the model wrote them"
+                });
+            }
             Slash::Panel => self.toggle_panel(),
             Slash::Help => self.help = Some(0),
             Slash::Quit => return self.quit(),

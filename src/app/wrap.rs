@@ -47,6 +47,14 @@ pub fn text_width(text: &str) -> usize {
     text.graphemes(true).map(grapheme_width).sum()
 }
 
+/// The last boundary of a character of `text` that is not behind byte `at`.
+pub fn boundary_before(text: &str, at: usize) -> usize {
+    let mut boundaries = (0..=at.min(text.len())).rev();
+    boundaries
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0)
+}
+
 /// Wraps `text[from..]` (which starts a line) to `width` columns and appends its lines to `out`.
 pub fn wrap(text: &str, from: usize, width: usize, how: Break, out: &mut Vec<WrappedLine>) {
     let mut start = from;

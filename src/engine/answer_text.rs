@@ -39,11 +39,11 @@ impl AnswerText {
         self.stops.found()
     }
 
-    /// The text that the tokens of a round let through, whose first `n_accepted` were drafted.
-    pub fn take_round(&mut self, n_accepted: usize) -> Vec<Piece> {
+    /// The text that the tokens of a round let through, whose first `n_accepted` were drafted by `drafter`.
+    pub fn take_round(&mut self, n_accepted: usize, drafter: &'static str) -> Vec<Piece> {
         let pieces = self.round.drain(..).enumerate().map(|(i, text)| Piece {
             text,
-            drafted: i < n_accepted,
+            drafter: (i < n_accepted).then_some(drafter),
         });
         pieces.filter(|piece| !piece.text.is_empty()).collect()
     }

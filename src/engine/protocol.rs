@@ -213,8 +213,8 @@ pub struct Alternative {
 pub struct Piece {
     /// The text: never half a character.
     pub text: String,
-    /// Whether the token had been drafted (and accepted).
-    pub drafted: bool,
+    /// Who drafted the token, if it had been drafted and accepted: a name as in [`Alternative::drafter`].
+    pub drafter: Option<&'static str>,
 }
 
 /// How an answer ended.

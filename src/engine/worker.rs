@@ -389,9 +389,12 @@ impl<'a> Worker<'a> {
         // Where drafting failed, what was chosen is not what was done.
         let failed = round.draft_error.is_some();
         let explanation = (!failed).then(|| self.decoder.explanation()).flatten();
+        let drafter = explanation
+            .as_ref()
+            .map_or(round.strategy, |chosen| chosen.drafter);
         Round {
             note: round.draft_error.clone(),
-            pieces: text.take_round(round.n_accepted),
+            pieces: text.take_round(round.n_accepted, drafter),
             context_used: self.decoder.committed().len(),
             explanation: explanation.map(Arc::new),
             ..round.counts()

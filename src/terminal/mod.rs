@@ -11,6 +11,7 @@ mod esc;
 mod frame;
 pub mod guard;
 mod hang_up;
+pub mod highlight;
 pub mod history_file;
 mod signals;
 pub mod themes;

@@ -33,6 +33,7 @@ use super::exit::Exit;
 use super::frame::{FrameBackend, unbuffered_stdout};
 use super::guard::{Guard, restore};
 use super::hang_up::{HangUpWatch, terminal_is_there};
+use super::highlight::Highlighting;
 use super::history_file;
 use super::signals::{self, Signal, Signals};
 use super::themes::Themes;
@@ -120,6 +121,7 @@ struct Screen {
     engine: Handle,
     engine_runs: bool,
     session: Session,
+    highlighting: Highlighting,
     terminal: Terminal<FrameBackend<File>>,
     /// Not while an editor has the terminal: it would take its keys.
     input: Option<EventStream>,
@@ -169,6 +171,7 @@ impl Screen {
             engine,
             engine_runs: true,
             session: Session::default(),
+            highlighting: Highlighting::default(),
             terminal,
             input: Some(EventStream::new()),
             editor: None,
@@ -213,6 +216,9 @@ impl Screen {
                 text = edited(&mut self.editor) => self.editor_ended(text)?,
                 Some(outcome) = self.outcomes.recv() => self.outcome(outcome)?,
                 event = self.engine.events.recv(), if self.engine_runs => self.engine(event)?,
+                Some(highlighted) = self.highlighting.done.recv() => {
+                    self.update(Msg::Highlighted(highlighted))?
+                }
                 () = until(self.app.wake_at()) => self.update(Msg::Tick)?,
                 _ = watch.tick() => (!terminal_is_there()).then_some(Exit::HungUp),
             };
@@ -270,7 +276,7 @@ impl Screen {
             | Msg::Edited(_)
             | Msg::Themed(_)
             | Msg::Told(_) => FRAME_OF_INPUT,
-            Msg::Engine(_) | Msg::Tick => self.frame,
+            Msg::Engine(_) | Msg::Highlighted(_) | Msg::Tick => self.frame,
         };
         self.changed = Some(self.changed.map_or(pause, |due| due.min(pause)));
         for effect in self.app.update(msg, Instant::now()) {
@@ -285,6 +291,7 @@ impl Screen {
                 Effect::Edit(text) => self.edit(&text)?,
                 Effect::Copy(copy) => self.copy(copy),
                 Effect::SetTheme(name) => self.set_theme(name)?,
+                Effect::Highlight(job) => self.highlighting.ask(job),
                 Effect::Quit => return Ok(Some(Exit::Done)),
                 Effect::ClearScreen => self.redraw()?,
                 Effect::Suspend if signals::can_stop() => signals::ask_job_to_stop()?,

@@ -16,8 +16,10 @@
 //! one; below 30x8 there are only the last lines and the input. Where things stand is told by
 //! [`crate::app::geometry`]. Every state has a glyph and a word, never a colour alone.
 
+mod answer;
 mod auto;
 mod color;
+mod find;
 mod format;
 mod help;
 mod input;
@@ -26,6 +28,7 @@ mod popup;
 mod progress;
 mod status;
 mod strip;
+mod text;
 mod theme;
 mod transcript;
 mod welcome;
@@ -80,7 +83,11 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
     if let Some(list) = &list {
         popup::draw(list, theme, &geometry, buffer);
     }
-    if let Some(cursor) = input::draw(app, theme, &geometry, buffer) {
+    let cursor = match app.find() {
+        Some(find) => find::draw(find, theme, &geometry, buffer),
+        None => input::draw(app, theme, &geometry, buffer),
+    };
+    if let Some(cursor) = cursor {
         frame.set_cursor_position(cursor);
     }
 }
@@ -124,6 +131,9 @@ fn rule(app: &App, theme: &Theme, area: Rect, height: u16, buffer: &mut Buffer) 
         0,
         Line::styled("─".repeat(area.width.into()), theme.dim),
     );
+    if app.show_tokens() {
+        put(buffer, area, 0, legend(theme, area.width));
+    }
     let count = |lines: usize| {
         if lines == 1 {
             "1 line".to_owned()
@@ -154,6 +164,23 @@ fn rule(app: &App, theme: &Theme, area: Rect, height: u16, buffer: &mut Buffer) 
         0,
         marker,
     );
+}
+
+/// How accepted tokens are marked, by who drafted them.
+fn legend(theme: &Theme, width: u16) -> Line<'static> {
+    let mut parts = vec![vec![Span::styled("── accepted from", theme.dim)]];
+    for name in ["draft", "lookup", "recycling"] {
+        let mark = theme.accepted_by(name);
+        parts.push(vec![
+            Span::styled(
+                format!("{} ", format::strategy_glyph(name)),
+                theme.strategy(name),
+            ),
+            Span::styled(name, mark),
+        ]);
+    }
+    parts.push(vec![Span::styled("─", theme.dim)]);
+    fit(parts, &Span::raw(" "), width)
 }
 
 /// Puts a line into row `row` of `area`; what does not fit is cut off.

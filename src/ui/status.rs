@@ -63,6 +63,9 @@ fn facts(app: &App, theme: &Theme, width: u16) -> Line<'static> {
 
 /// The keys that matter now, the most important first.
 fn hints(app: &App) -> &'static [&'static str] {
+    if app.find().is_some() {
+        return &["Enter next", "Esc close", "Ctrl-P previous"];
+    }
     match (app.phase(), app.help().is_some(), app.answering()) {
         _ if app.searching() => &["Enter take", "Ctrl-R older", "Esc back"],
         _ if app.popup().is_some() => &["Enter run", "Tab complete", "Esc close"],

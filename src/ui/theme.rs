@@ -11,6 +11,7 @@ use ratatui::style::{Color, Modifier, Style};
 use toml::Spanned;
 use toml::de::DeTable;
 
+use crate::app::highlight::Class;
 use crate::ui::color::{ColorDepth, contrast, reduce};
 
 /// The themes that are built in: name, file name, text.
@@ -96,6 +97,22 @@ theme! {
     error,
     /// Code.
     code,
+    /// Words and operators of a language, in code.
+    keyword,
+    /// Texts in code.
+    string,
+    /// Comments in code.
+    comment,
+    /// Numbers and constants in code.
+    number,
+    /// Names of functions in code.
+    function,
+    /// Names of types in code.
+    type_name,
+    /// Headings of answers.
+    heading,
+    /// Texts of links.
+    link,
     /// Names of numbers in the panel.
     panel_label,
     /// The strategy `plain`.
@@ -106,8 +123,14 @@ theme! {
     lookup,
     /// The strategy `auto`.
     auto,
-    /// Text whose tokens were drafted and accepted.
+    /// Text whose tokens a draft model drafted and the target accepted.
     accepted,
+    /// Text whose tokens were copied from the conversation and accepted.
+    accepted_lookup,
+    /// Text whose tokens were guessed from earlier choices of the target and accepted.
+    accepted_recycling,
+    /// The places that a search has found; the one it is at is `selection`.
+    found,
     /// What is selected.
     selection,
 }
@@ -169,6 +192,27 @@ impl Theme {
         };
         let background = read("background")?;
         Self::build(|key| Ok(legible(read(key)?, background, depth)))
+    }
+
+    /// The style of a part of code.
+    pub fn class(&self, class: Class) -> Style {
+        match class {
+            Class::Keyword => self.keyword,
+            Class::String => self.string,
+            Class::Comment => self.comment,
+            Class::Number => self.number,
+            Class::Function => self.function,
+            Class::Type => self.type_name,
+        }
+    }
+
+    /// The style of accepted tokens that a strategy drafted.
+    pub fn accepted_by(&self, drafter: &str) -> Style {
+        match drafter {
+            "lookup" | "lookup-transformers" => self.accepted_lookup,
+            "recycling" => self.accepted_recycling,
+            _ => self.accepted,
+        }
     }
 
     /// The style of a strategy; unknown ones look like `plain`.

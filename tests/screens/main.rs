@@ -5,6 +5,7 @@
 mod auto;
 mod keys;
 mod limits;
+mod markdown;
 mod pictures;
 mod typing;
 mod user;

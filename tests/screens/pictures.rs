@@ -15,7 +15,7 @@ const QUESTION: &str = "Write is_palindrome(s) with a docstring.";
 const DRAFTED: &[usize] = &[3, 4, 2, 4, 0, 3];
 
 #[track_caller]
-fn pictures(name: &str, state: impl Fn((u16, u16)) -> User) {
+pub fn pictures(name: &str, state: impl Fn((u16, u16)) -> User) {
     for size in SIZES {
         assert_snapshot!(
             format!("{name}_{}x{}", size.0, size.1),
@@ -263,7 +263,7 @@ fn notes_of_the_engine() {
 }
 
 /// Each row as its runs of equal style, so that a theme can be read.
-fn styles(buffer: &Buffer) -> String {
+pub fn styles(buffer: &Buffer) -> String {
     let mut out = String::new();
     for y in 0..buffer.area.height {
         let mut runs: Vec<(String, String)> = Vec::new();
@@ -355,7 +355,7 @@ fn a_resize_keeps_the_place() {
     user.keys("<S-Up>");
     let first = |user: &User| user.picture().lines().next().unwrap()[..12].to_owned();
     let before = first(&user);
-    assert_eq!(before, "   ```python");
+    assert_eq!(before, "   ┌─ py");
     for width in [70, 33, 200] {
         user.size = (width, 12);
         user.update(Msg::Resize(width, 12));

@@ -14,6 +14,7 @@ use speck::engine::protocol::{
     Baseline, Command, Event, Explanation, Failure, Fetch, FinishReason, Finished, Loading, Piece,
     Ready, Round, StrategyInfo,
 };
+use speck::terminal::highlight::Highlighter;
 use speck::ui::{ColorDepth, Theme, draw};
 
 pub const CODE: &str = "Here is the function:\n\n```python\ndef is_palindrome(s):\n    \"\"\"Return True if s reads the same backwards.\"\"\"\n    s = s.lower()\n    return s == s[::-1]\n```\n\nIt compares the string with its reverse, which Python makes with a slice of step -1. Upper and lower case count as the same.";
@@ -32,6 +33,7 @@ pub struct User {
     pub explanation: Option<Arc<Explanation>>,
     /// The requests to stop that came with messages.
     pub cancels: Vec<Cancel>,
+    highlighter: Option<Highlighter>,
 }
 
 impl User {
@@ -55,6 +57,7 @@ impl User {
             note: None,
             explanation: None,
             cancels: Vec::new(),
+            highlighter: None,
         }
     }
 
@@ -86,6 +89,12 @@ impl User {
                 Effect::Edit(text) => format!("edit {text}"),
                 Effect::Copy(copy) => format!("copy {}: {}", copy.what, copy.text),
                 Effect::SetTheme(name) => format!("theme {name}"),
+                Effect::Highlight(job) => {
+                    let highlighter = self.highlighter.get_or_insert_with(Highlighter::default);
+                    let colours = highlighter.highlight(&job);
+                    self.app.update(Msg::Highlighted(colours), self.now);
+                    continue;
+                }
                 Effect::Quit => "quit".to_owned(),
                 Effect::ClearScreen => "clear".to_owned(),
                 Effect::Suspend => "suspend".to_owned(),
@@ -140,7 +149,7 @@ impl User {
                 .enumerate()
                 .map(|(i, text)| Piece {
                     text: text.to_owned(),
-                    drafted: i < n_accepted,
+                    drafter: (i < n_accepted).then_some(strategy),
                 })
                 .collect();
             used += pieces.len();
