@@ -31,12 +31,22 @@ Examples:
   speck chat                                    the screen; Shift-Tab swaps the strategy, ? helps
   speck chat \"Why is the sky blue?\"             one answer on standard output
   cat notes.txt | speck chat \"Summarise this:\"  a question and a text
+  speck chat --resume last                      go on with the latest chat
   speck chat --json \"Hi\" | jq .                 every event as a line of JSON
   speck chat --target ./model.gguf --draft none --strategy lookup
   printf 'Hi\\n/mode lookup\\nAgain\\n' | speck chat --no-tui   several turns, one a line
 
 Exit codes: 0 done; 1 failed; 2 wrong command line or settings; 130 interrupted (Ctrl-C);
             129 the terminal went away (SIGHUP); 131, 143 asked to end (SIGQUIT, SIGTERM).";
+
+const SESSIONS_EXAMPLES: &str = "\
+Examples:
+  speck sessions                        the saved chats, the latest first
+  speck chat --resume last              go on with the latest
+  speck sessions show 20261130-1432     read one
+  speck sessions --json | jq '.[].id'
+
+Where they are and what is in them: docs/sessions.md";
 
 const MEASURE_EXAMPLES: &str = "\
 Examples:
@@ -74,6 +84,8 @@ pub enum Command {
     Measure(MeasureArgs),
     /// List, fetch, check and remove model files.
     Models(ModelsArgs),
+    /// List, show, export and delete saved chats.
+    Sessions(SessionsArgs),
     /// Show where the configuration is, what it says, and whether it is right.
     Config(ConfigArgs),
     /// Print the token ids of the text on standard input, as a JSON array.
@@ -124,6 +136,15 @@ pub struct ChatArgs {
     /// Print every event as a line of JSON instead of the answer's text
     #[arg(long)]
     pub json: bool,
+    /// Go on with a saved chat: the start of its id, or `last`
+    #[arg(long, value_name = "ID")]
+    pub resume: Option<String>,
+    /// Save this chat, also where only one answer is asked for
+    #[arg(long, conflicts_with = "no_save")]
+    pub save: bool,
+    /// Do not save this chat [key: session.save]
+    #[arg(long)]
+    pub no_save: bool,
     /// Use only model files that are on this machine
     #[arg(long)]
     pub offline: bool,
@@ -159,6 +180,7 @@ impl ChatArgs {
         self.sampling.override_config(&mut config.sampling);
         put(self.system.as_ref(), &mut config.chat.system);
         put(self.theme.as_ref(), &mut config.screen.theme);
+        config.session.save = self.save || config.session.save && !self.no_save;
     }
 }
 
@@ -244,6 +266,43 @@ pub struct MeasureArgs {
     /// Use only model files that are on this machine
     #[arg(long)]
     pub offline: bool,
+}
+
+/// `speck sessions`
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = SESSIONS_EXAMPLES)]
+pub struct SessionsArgs {
+    /// What to do; without it, the chats are listed.
+    #[command(subcommand)]
+    pub action: Option<SessionsAction>,
+    /// Print the list as a JSON array
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What to do with saved chats.
+#[derive(Clone, Debug, Subcommand)]
+pub enum SessionsAction {
+    /// Print a chat as Markdown.
+    Show {
+        /// The start of its id, or `last`
+        id: String,
+    },
+    /// Write a chat as Markdown to a new file.
+    Export {
+        /// The start of its id, or `last`
+        id: String,
+        /// Where to; a file that is there is not written over
+        file: String,
+    },
+    /// Delete a chat.
+    Delete {
+        /// The start of its id, or `last`
+        id: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 /// `speck config`
@@ -411,7 +470,7 @@ mod tests {
                     .map(|(_, key)| key.to_owned())
             })
             .collect();
-        assert_eq!(keys.len(), 18);
+        assert_eq!(keys.len(), 19);
         for key in keys {
             let (section, key) = key.trim_end_matches(']').split_once('.').unwrap();
             assert!(config[section].get(key).is_some(), "{section}.{key}");

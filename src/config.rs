@@ -46,6 +46,8 @@ pub struct Config {
     pub sampling: Sampling,
     /// The conversation.
     pub chat: Chat,
+    /// Saved chats.
+    pub session: Session,
     /// The screen.
     pub screen: Screen,
 }
@@ -90,6 +92,14 @@ pub struct Chat {
     pub system: String,
 }
 
+/// `[session]`
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Session {
+    /// Whether chats are saved.
+    pub save: bool,
+}
+
 /// `[screen]`
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -132,6 +142,12 @@ impl Default for Decoding {
             draft_length: 3,
             max_tokens: 1024,
         }
+    }
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self { save: true }
     }
 }
 

@@ -9,6 +9,7 @@ pub mod geometry;
 pub mod help;
 pub mod input;
 pub mod keymap;
+pub mod saved;
 pub mod scroll;
 pub mod slash;
 pub mod transcript;
@@ -25,10 +26,12 @@ use ratatui::layout::Rect;
 
 use crate::app::geometry::{Geometry, PanelArea};
 use crate::app::input::Input;
+use crate::app::saved::SavedChats;
 use crate::app::scroll::Scroll;
 use crate::app::transcript::Transcript;
 use crate::cancel::Cancel;
 use crate::engine::protocol::{Command, Event, Explanation, Fetch, Loading, Ready};
+use crate::session::{Note, Request};
 use crate::stats::Stats;
 
 /// The panel's numbers change at most this often.
@@ -53,6 +56,8 @@ pub enum Msg {
     Resize(u16, u16),
     /// The engine's word.
     Engine(Event),
+    /// The word of the one who saves chats.
+    Session(Note),
     /// The time that [`App::wake_at`] asked for has come.
     Tick,
 }
@@ -62,6 +67,8 @@ pub enum Msg {
 pub enum Effect {
     /// Tell the engine.
     Engine(Command),
+    /// Ask the one who saves chats.
+    Session(Request),
     /// Leave.
     Quit,
     /// Draw everything anew.
@@ -171,6 +178,10 @@ pub struct App {
     show_tokens: bool,
     /// The first line of the help in view, while it is open.
     help: Option<usize>,
+    /// The list of saved chats, while it is open.
+    saved: Option<SavedChats>,
+    /// The model that the opened chat was with, until it is known which is loaded.
+    was_with: Option<String>,
     notice: Option<Notice>,
     quit_until: Option<Instant>,
 }
@@ -198,6 +209,8 @@ impl App {
             panel: settings.panel,
             show_tokens: settings.show_tokens,
             help: None,
+            saved: None,
+            was_with: None,
             notice: None,
             quit_until: None,
         };
@@ -263,6 +276,11 @@ impl App {
     /// The first line of the help in view, while it is open.
     pub fn help(&self) -> Option<usize> {
         self.help
+    }
+
+    /// The list of saved chats, while it is open.
+    pub fn saved(&self) -> Option<&SavedChats> {
+        self.saved.as_ref()
     }
 
     /// What the status bar tells for a moment.

@@ -11,6 +11,12 @@ pub enum Slash {
     ShowTokens,
     /// Panel on or off.
     Panel,
+    /// Saves the chat now, under a name if one is given.
+    Save(Option<String>),
+    /// Goes on with the named chat, or shows those that are saved.
+    Resume(Option<String>),
+    /// Writes the chat to a file.
+    Export(Option<String>),
     /// Shows the keys.
     Help,
     /// Quits.
@@ -23,6 +29,9 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("/new", "start a new chat"),
     ("/show tokens", "underline accepted"),
     ("/panel", "panel on or off"),
+    ("/save NAME", "name this chat"),
+    ("/resume", "open a saved chat"),
+    ("/export FILE", "write as Markdown"),
     ("/help", "this help"),
     ("/quit", "quit"),
 ];
@@ -40,6 +49,9 @@ pub fn parse(text: &str) -> Option<Result<Slash, String>> {
         ["/new"] => Ok(Slash::New),
         ["/show", "tokens"] => Ok(Slash::ShowTokens),
         ["/panel"] => Ok(Slash::Panel),
+        ["/save", ..] => Ok(Slash::Save(rest(line, "/save"))),
+        ["/resume", ..] => Ok(Slash::Resume(rest(line, "/resume"))),
+        ["/export", ..] => Ok(Slash::Export(rest(line, "/export"))),
         ["/help"] => Ok(Slash::Help),
         ["/quit"] => Ok(Slash::Quit),
         _ => {
@@ -50,6 +62,12 @@ pub fn parse(text: &str) -> Option<Result<Slash, String>> {
             ))
         }
     })
+}
+
+/// What stands after a command, spaces inside it included.
+fn rest(line: &str, command: &str) -> Option<String> {
+    let rest = line.strip_prefix(command)?.trim();
+    (!rest.is_empty()).then(|| rest.to_owned())
 }
 
 #[cfg(test)]
@@ -63,6 +81,13 @@ mod tests {
         check("/mode", Slash::Mode(String::new()));
         check("/show tokens ", Slash::ShowTokens);
         check("/quit", Slash::Quit);
+        check("/save", Slash::Save(None));
+        check("/save  two words ", Slash::Save(Some("two words".into())));
+        check("/resume 2026", Slash::Resume(Some("2026".into())));
+        check(
+            "/export ~/my chat.md",
+            Slash::Export(Some("~/my chat.md".into())),
+        );
         assert_eq!(parse("hello /quit"), None);
         assert_eq!(parse("/new\nline"), None);
         for wrong in ["/", "/nwe", "/show", "/mode a b", "/new now"] {

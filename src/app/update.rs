@@ -14,6 +14,7 @@ use crate::app::slash::{self, Slash};
 use crate::app::{App, Asked, Effect, Msg, Phase, QUIT_WITHIN, Shown};
 use crate::cancel::Cancel;
 use crate::engine::protocol::Command;
+use crate::session::Request;
 
 /// Lines of the last page that stay in view when scrolling by a page.
 const PAGE_OVERLAP: isize = 2;
@@ -30,6 +31,10 @@ impl App {
                 Some(action) => self.act(action),
                 None => Vec::new(),
             },
+            Msg::Paste(text) if self.saved.is_some() => {
+                self.filter_saved(&text);
+                Vec::new()
+            }
             Msg::Paste(text) => {
                 self.help = None;
                 self.input.insert(&text);
@@ -51,6 +56,7 @@ impl App {
                 self.hear(event);
                 Vec::new()
             }
+            Msg::Session(note) => self.hear_of_saving(note),
             Msg::Tick => Vec::new(),
         };
         self.settle();
@@ -79,6 +85,9 @@ impl App {
         self.notice = None;
         if self.help.is_some() && self.act_in_help(action) {
             return Vec::new();
+        }
+        if let Some(effects) = self.act_in_saved(action) {
+            return effects;
         }
         match action {
             Action::Send => return self.enter(),
@@ -208,22 +217,28 @@ impl App {
     }
 
     fn run(&mut self, command: Slash) -> Vec<Effect> {
-        if command == Slash::New && self.asked.is_some() {
-            self.say("an answer is being written: Ctrl-C stops it, then /new works");
+        let name = match command {
+            Slash::New => "/new",
+            Slash::Resume(_) => "/resume",
+            Slash::Mode(_)
+            | Slash::ShowTokens
+            | Slash::Panel
+            | Slash::Save(_)
+            | Slash::Export(_)
+            | Slash::Help
+            | Slash::Quit => "",
+        };
+        if !name.is_empty() && self.asked.is_some() {
+            self.say(format!(
+                "an answer is being written: Ctrl-C stops it, then {name} works"
+            ));
             return Vec::new();
         }
         self.input.take();
         match command {
             Slash::Mode(name) => return self.mode(&name),
             Slash::New => {
-                self.transcript.clear();
-                self.scroll = Scroll::default();
-                self.latest.stats.begin_answer();
-                self.latest = Shown {
-                    stats: self.latest.stats.clone(),
-                    ..Shown::default()
-                };
-                self.refresh(true);
+                self.clear_conversation();
                 self.say("a new conversation");
                 return vec![Effect::Engine(Command::Reset)];
             }
@@ -236,10 +251,25 @@ impl App {
                 });
             }
             Slash::Panel => self.toggle_panel(),
+            Slash::Save(name) => return vec![Effect::Session(Request::Save(name))],
+            Slash::Resume(id) => return self.resume(id),
+            Slash::Export(file) => return self.export(file),
             Slash::Help => self.help = Some(0),
             Slash::Quit => return self.quit(),
         }
         Vec::new()
+    }
+
+    /// Shows an empty conversation, with numbers that are not another's.
+    pub(super) fn clear_conversation(&mut self) {
+        self.transcript.clear();
+        self.scroll = Scroll::default();
+        self.latest.stats.begin_answer();
+        self.latest = Shown {
+            stats: self.latest.stats.clone(),
+            ..Shown::default()
+        };
+        self.refresh(true);
     }
 
     fn mode(&mut self, name: &str) -> Vec<Effect> {
@@ -349,7 +379,7 @@ impl App {
     }
 
     /// A line in the conversation, brought into view.
-    fn tell(&mut self, kind: Kind, text: &str) {
+    pub(super) fn tell(&mut self, kind: Kind, text: &str) {
         self.transcript.push(kind, text);
         self.scroll.to_end();
     }
@@ -375,12 +405,12 @@ impl App {
         self.scroll.by(lines, self.transcript.len(), height);
     }
 
-    fn page(&self) -> isize {
+    pub(super) fn page(&self) -> isize {
         let height = isize::try_from(self.own_geometry().transcript.height).unwrap_or(1);
         (height - PAGE_OVERLAP).max(1)
     }
 
-    fn is_dead(&self) -> bool {
+    pub(super) fn is_dead(&self) -> bool {
         match self.phase {
             Phase::Dead => true,
             Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) | Phase::Ready => false,

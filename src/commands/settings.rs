@@ -14,6 +14,7 @@ use crate::model::fetch::Environment;
 use crate::model::load::{DraftChoice, LoadSettings};
 use crate::model::registry::Reference;
 use crate::sampling::Sampling;
+use crate::session::{self, Folder, record};
 use crate::strategy::{self};
 use crate::terminal::depth;
 use crate::ui::Theme;
@@ -33,6 +34,8 @@ pub struct Settings {
     pub theme: Theme,
     /// Whether the panel is shown at the start.
     pub panel: bool,
+    /// How chats are saved.
+    pub session: session::Setup,
 }
 
 impl Settings {
@@ -44,6 +47,7 @@ impl Settings {
             decoding,
             sampling,
             chat,
+            session,
             screen,
         } = &loaded.config;
         let wrong = |flag: Option<&str>, section: &str, key: &str, why: &dyn Display| match flag {
@@ -118,6 +122,17 @@ impl Settings {
             },
             theme,
             panel: screen.panel,
+            session: session::Setup {
+                folder: Folder::of_user(),
+                save: session.save,
+                settings: record::Settings {
+                    time: jiff::Timestamp::now(),
+                    model: model.target.clone(),
+                    draft: model.draft.clone(),
+                    system: (!chat.system.is_empty()).then(|| chat.system.clone()),
+                    sampling: serde_json::to_value(sampling)?,
+                },
+            },
         })
     }
 }

@@ -20,6 +20,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::app::{App, AppSettings, Effect, Msg};
 use crate::engine::protocol::{Baseline, Event, Handle};
+use crate::session::{Ended, Note};
 use crate::stats::Totals;
 use crate::ui::{self, Theme};
 
@@ -28,6 +29,7 @@ use super::exit::Exit;
 use super::frame::{FrameBackend, unbuffered_stdout};
 use super::guard::{Guard, restore};
 use super::hang_up::{HangUpWatch, terminal_is_there};
+use super::saving::Saving;
 use super::signals::{self, Signal, Signals};
 use super::{stdout, summary};
 
@@ -42,18 +44,26 @@ const FRAME_OF_INPUT: Duration = Duration::from_millis(8);
 /// always end: it may come as an endless stream of nothing.
 const WATCH: Duration = Duration::from_millis(500);
 
-/// Shows the chat until the user leaves, and prints the session's numbers to the normal screen.
-pub fn run(handle: Handle, settings: AppSettings, theme: &Theme) -> anyhow::Result<Exit> {
+/// Shows the chat until the user leaves, and prints the session's numbers, and where the chat is saved,
+/// to the normal screen.
+pub fn run(
+    handle: Handle,
+    saving: Saving,
+    settings: AppSettings,
+    theme: &Theme,
+) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let (ended, session) = runtime.block_on(async {
+    let (ended, session, saved) = runtime.block_on(async {
         let mut screen =
-            Screen::open(handle, settings, theme).context("cannot take the terminal")?;
+            Screen::open(handle, saving, settings, theme).context("cannot take the terminal")?;
         let ended = screen.run().await;
+        // First: whoever sent a signal may not wait for the rest.
+        let saved = screen.saving.saver.end();
         restore();
         super::end(screen.engine).await;
-        anyhow::Ok((ended, screen.session))
+        anyhow::Ok((ended, screen.session, saved))
     })?;
     let exit = match ended {
         Ok(exit) => exit,
@@ -73,10 +83,19 @@ pub fn run(handle: Handle, settings: AppSettings, theme: &Theme) -> anyhow::Resu
     if let Some(line) = summary::line(&session.totals) {
         stdout::write_line(&line)?;
     }
+    tell_saved(&saved)?;
     match session.fatal {
         Some(message) if exit == Exit::Done => anyhow::bail!(message),
         Some(_) | None => Ok(exit),
     }
+}
+
+/// Says where the chat is, and how to go on with it.
+fn tell_saved(saved: &Ended) -> anyhow::Result<()> {
+    saved
+        .lines()
+        .iter()
+        .try_for_each(|line| stdout::write_line(line))
 }
 
 /// What the session amounted to.
@@ -93,6 +112,7 @@ struct Screen<'a> {
     theme: &'a Theme,
     engine: Handle,
     engine_runs: bool,
+    saving: Saving,
     session: Session,
     terminal: Terminal<FrameBackend<File>>,
     input: EventStream,
@@ -109,7 +129,12 @@ struct Screen<'a> {
 }
 
 impl<'a> Screen<'a> {
-    fn open(engine: Handle, settings: AppSettings, theme: &'a Theme) -> io::Result<Self> {
+    fn open(
+        engine: Handle,
+        saving: Saving,
+        settings: AppSettings,
+        theme: &'a Theme,
+    ) -> io::Result<Self> {
         // The theme decides about colours, NO_COLOR included; crossterm would drop bold and reverse too.
         crossterm::style::force_color_output(true);
         let remote = ["SSH_CONNECTION", "SSH_TTY"]
@@ -129,6 +154,8 @@ impl<'a> Screen<'a> {
             theme,
             engine,
             engine_runs: true,
+            _hang_up: HangUpWatch::start(saving.saver.closer())?,
+            saving,
             session: Session::default(),
             terminal,
             input: EventStream::new(),
@@ -138,7 +165,6 @@ impl<'a> Screen<'a> {
             frame: if remote { FRAME_REMOTE } else { FRAME },
             drawn: None,
             changed: Some(FRAME_OF_INPUT),
-            _hang_up: HangUpWatch::start()?,
             guard,
         })
     }
@@ -146,6 +172,9 @@ impl<'a> Screen<'a> {
     async fn run(&mut self) -> anyhow::Result<Exit> {
         let mut watch = interval(WATCH);
         watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        if let Some(opened) = self.saving.opened.take() {
+            self.update(Msg::Session(Note::Opened(opened)))?;
+        }
         loop {
             let next_draw = self
                 .changed
@@ -167,6 +196,7 @@ impl<'a> Screen<'a> {
                     self.input(certain)?
                 }
                 event = self.engine.events.recv(), if self.engine_runs => self.engine(event)?,
+                Some(note) = self.saving.notes.recv() => self.update(Msg::Session(note))?,
                 () = until(self.app.wake_at()) => self.update(Msg::Tick)?,
                 _ = watch.tick() => (!terminal_is_there()).then_some(Exit::HungUp),
             };
@@ -198,6 +228,7 @@ impl<'a> Screen<'a> {
             self.engine_runs = false;
             return Ok(None);
         };
+        self.saving.saver.heard(&event);
         match &event {
             Event::Round(round) => self.session.totals.add(round, self.session.baseline),
             Event::Baseline(baseline) => self.session.baseline = Some(*baseline),
@@ -218,13 +249,17 @@ impl<'a> Screen<'a> {
     fn update(&mut self, msg: Msg) -> io::Result<Option<Exit>> {
         let pause = match msg {
             Msg::Key(_) | Msg::Paste(_) | Msg::Scroll(_) | Msg::Resize(..) => FRAME_OF_INPUT,
-            Msg::Engine(_) | Msg::Tick => self.frame,
+            Msg::Engine(_) | Msg::Session(_) | Msg::Tick => self.frame,
         };
         self.changed = Some(self.changed.map_or(pause, |due| due.min(pause)));
         for effect in self.app.update(msg, Instant::now()) {
             match effect {
-                // An engine that has ended has said so in its events.
-                Effect::Engine(command) => drop(self.engine.commands.send(command)),
+                Effect::Engine(command) => {
+                    self.saving.saver.sent(&command);
+                    // An engine that has ended has said so in its events.
+                    drop(self.engine.commands.send(command));
+                }
+                Effect::Session(request) => self.saving.saver.ask(request),
                 Effect::Quit => return Ok(Some(Exit::Done)),
                 Effect::ClearScreen => self.redraw()?,
                 Effect::Suspend if signals::can_stop() => signals::ask_job_to_stop()?,

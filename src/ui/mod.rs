@@ -23,6 +23,7 @@ mod help;
 mod input;
 mod panel;
 mod progress;
+mod saved;
 mod status;
 mod strip;
 mod theme;
@@ -50,6 +51,8 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
     buffer.set_style(screen, theme.background);
     if app.help().is_some() {
         help::draw(app, theme, geometry.help(), buffer);
+    } else if let Some(chats) = app.saved() {
+        saved::draw(chats, theme, geometry.transcript, buffer);
     } else {
         conversation(app, theme, &geometry, buffer);
     }
@@ -74,7 +77,12 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
         PanelArea::Strip(area) => strip::draw(app, theme, area, buffer),
     }
     status::draw(app, theme, geometry.status, buffer);
-    if let Some(cursor) = input::draw(app, theme, &geometry, buffer) {
+    let typing = input::draw(app, theme, &geometry, buffer);
+    let filtering = || {
+        app.saved()
+            .and_then(|chats| saved::cursor(chats, geometry.transcript))
+    };
+    if let Some(cursor) = filtering().or(typing) {
         frame.set_cursor_position(cursor);
     }
 }

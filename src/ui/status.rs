@@ -63,6 +63,9 @@ fn facts(app: &App, theme: &Theme, width: u16) -> Line<'static> {
 
 /// The keys that matter now, the most important first.
 fn hints(app: &App) -> &'static [&'static str] {
+    if app.saved().is_some() {
+        return &["Esc close", "Enter open"];
+    }
     match (app.phase(), app.help().is_some(), app.answering()) {
         (Phase::Dead, _, _) => &["q quit"],
         (_, true, _) => &["Esc close"],

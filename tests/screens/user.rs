@@ -75,6 +75,8 @@ impl User {
                 }
                 Effect::Engine(Command::SetStrategy(name)) => format!("strategy {name}"),
                 Effect::Engine(Command::Reset) => "reset".to_owned(),
+                Effect::Engine(Command::Restore(turns)) => format!("restore {}", turns.len()),
+                Effect::Session(request) => format!("{request:?}"),
                 Effect::Quit => "quit".to_owned(),
                 Effect::ClearScreen => "clear".to_owned(),
                 Effect::Suspend => "suspend".to_owned(),
