@@ -63,7 +63,8 @@ impl Book {
                 Some(_) => Record::Resumed(settings),
                 None => Record::Header(Header {
                     version: VERSION,
-                    id: Id::new(&Zoned::now()).to_string(),
+                    // Known when the file is made.
+                    id: String::new(),
                     settings,
                 }),
             });
@@ -84,41 +85,33 @@ impl Book {
 
     /// Writes what waits: all of it, or nothing.
     pub fn write(&mut self, folder: Option<&Folder>) -> io::Result<()> {
-        let (_, file) = match &mut self.file {
-            Some(file) => file,
-            None => {
-                let folder = folder.ok_or_else(|| io::Error::other("there is no home folder"))?;
-                self.file.insert(create(folder, self.waiting.first_mut())?)
-            }
-        };
-        // A part of an answer is safe from a crash of the program when it is written; a disk that is
-        // made to work every two seconds would be heard.
-        let sync = !self
-            .waiting
-            .iter()
-            .all(|record| matches!(record, Record::Partial { .. }));
-        file.append(&self.waiting, sync)?;
+        if let Some((_, file)) = &mut self.file {
+            // A part of an answer is safe from a crash of the program when it is written; a disk that is
+            // made to work every two seconds would be heard.
+            let is_part = |record: &Record| matches!(record, Record::Partial { .. });
+            file.append(&self.waiting, !self.waiting.iter().all(is_part))?;
+        } else {
+            let folder = folder.ok_or_else(|| io::Error::other("there is no home folder"))?;
+            self.file = Some(create(folder, &mut self.waiting)?);
+        }
         self.waiting.clear();
         Ok(())
     }
 }
 
 /// Makes the file that the header's id names, or, where that is taken, of another id.
-fn create(folder: &Folder, header: Option<&mut Record>) -> io::Result<(Id, SessionFile)> {
-    let Some(Record::Header(header)) = header else {
-        return Err(io::Error::other("a chat without a header"));
-    };
+fn create(folder: &Folder, records: &mut [Record]) -> io::Result<(Id, SessionFile)> {
     let mut taken = io::Error::from(io::ErrorKind::AlreadyExists);
     for _ in 0..MAX_IDS {
-        let Some(id) = Id::parse(&header.id) else {
-            break;
-        };
-        match folder.create(&id) {
+        let id = Id::new(&Zoned::now());
+        if let Some(Record::Header(header)) = records.first_mut() {
+            header.id = id.to_string();
+        }
+        match folder.create(&id, records) {
             Ok(file) => return Ok((id, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => taken = error,
             Err(error) => return Err(error),
         }
-        header.id = Id::new(&Zoned::now()).to_string();
     }
     Err(taken)
 }

@@ -33,22 +33,38 @@ pub struct SessionFile {
 }
 
 impl SessionFile {
-    /// Makes a new file in a folder that exists. An error when there is one of that name.
-    pub fn create(path: &Path) -> io::Result<Self> {
+    /// Makes a new file of these records in a folder that exists: whole, or not at all. An error when
+    /// there is one of that name.
+    pub fn create(path: &Path, records: &[Record]) -> io::Result<Self> {
+        let new = path.with_extension("new");
         let mut options = File::options();
         options.read(true).append(true).create_new(true).mode(0o600);
-        let file = options.open(path)?;
-        lock(&file).map_err(io::Error::other)?;
-        if let Some(folder) = path.parent() {
-            // So that the file's name is on the disk too.
-            File::open(folder)?.sync_all()?;
-        }
-        Ok(Self {
-            file,
+        let mut this = Self {
+            file: options.open(&new)?,
             path: path.to_owned(),
             seq: 0,
             length: 0,
-        })
+        };
+        let created = this.publish(&new, records);
+        if created.is_err() {
+            let _ = fs::remove_file(&new);
+        }
+        created.map(|()| this)
+    }
+
+    /// Writes the records, then gives the file its name, which only one program can be about to do.
+    fn publish(&mut self, new: &Path, records: &[Record]) -> io::Result<()> {
+        if self.path.try_exists()? {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        lock(&self.file).map_err(io::Error::other)?;
+        self.append(records, true)?;
+        fs::rename(new, &self.path)?;
+        match self.path.parent() {
+            // So that the file's name is on the disk too.
+            Some(folder) => File::open(folder)?.sync_all(),
+            None => Ok(()),
+        }
     }
 
     /// Opens a chat to go on with it: its records, and what had to be put right, if anything.

@@ -13,6 +13,7 @@ use super::export::local;
 use super::file::lock;
 use super::id::Id;
 use super::log::{self, Flaw};
+use super::record::Record;
 use super::{Conversation, SessionFile};
 use crate::files;
 
@@ -102,10 +103,10 @@ impl Folder {
     }
 
     /// Makes the file of a new chat, and the folder where it is missing; both are the user's alone.
-    pub fn create(&self, id: &Id) -> io::Result<SessionFile> {
+    pub fn create(&self, id: &Id, records: &[Record]) -> io::Result<SessionFile> {
         let mut folder = DirBuilder::new();
         folder.recursive(true).mode(0o700).create(&self.0)?;
-        SessionFile::create(&self.file(id))
+        SessionFile::create(&self.file(id), records)
     }
 
     /// The ids of all chats, in order.

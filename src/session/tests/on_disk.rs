@@ -114,11 +114,15 @@ fn files_and_folder_are_the_users_alone() {
     let home = tempfile::tempdir().unwrap();
     let folder = Folder::at(home.path().join("speck/sessions"));
     let id = Id::parse("x").unwrap();
-    folder.create(&id).unwrap();
+    let file = folder.create(&id, &sample()).unwrap();
+    assert_eq!(names(folder.path()), ["x.jsonl"]);
+    drop(file);
+    assert_eq!(SessionFile::open(&folder.file(&id)).unwrap().1, sample());
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder.file(&id)), 0o600);
     assert_eq!(mode(folder.path()), 0o700);
-    assert!(folder.create(&id).is_err(), "never over another");
+    assert!(folder.create(&id, &sample()).is_err(), "never over another");
+    assert_eq!(names(folder.path()), ["x.jsonl"]);
 }
 
 #[test]

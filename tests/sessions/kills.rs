@@ -1,0 +1,168 @@
+//! Kills at random moments: what was acknowledged is there, and the file can be read and gone on with.
+
+use std::env;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Signal, kill_process};
+use serde_json::Value;
+
+use crate::{Home, Talk};
+
+/// Chats with their turns that a home has, by the program's own account.
+fn turns(home: &Home) -> usize {
+    let (out, err) = home.check(&["sessions", "--json"], "", 0);
+    let list: Vec<Value> = serde_json::from_str(&out).unwrap();
+    let turns = list.iter().map(|entry| {
+        assert_eq!(entry.get("error"), None, "{out}{err}");
+        assert_eq!(entry["damaged"], Value::Null, "{out}");
+        entry["turns"].as_u64().unwrap() as usize
+    });
+    turns.sum()
+}
+
+/// Chats for `n_answers`, goes on, and is killed after another `delay`; gives the messages whose answers
+/// had ended.
+fn chat_until_killed(
+    home: &Home,
+    resume: bool,
+    run: usize,
+    n_answers: usize,
+    delay: Duration,
+) -> Vec<String> {
+    let mut args = vec!["chat", "--target", "scripted", "--no-tui"];
+    args.extend(["--draft", "none", "--strategy", "lookup"]);
+    if resume {
+        args.extend(["--resume", "last"]);
+    }
+    let mut talk = Talk::start(home.speck(&args));
+    let mut killer = None;
+    let mut acknowledged = Vec::new();
+    for number in 0.. {
+        if number == n_answers {
+            let pid = talk.pid();
+            killer = Some(thread::spawn(move || {
+                // The moment is what the test draws: nothing is waited for.
+                thread::sleep(delay);
+                kill_process(pid, Signal::KILL).ok();
+            }));
+        }
+        let message = format!("run {run} message {number}");
+        let sent = talk.input.write_all(format!("{message}\n").as_bytes());
+        if sent.is_err() || !talk.hear(&message) {
+            break;
+        }
+        acknowledged.push(message);
+    }
+    killer.expect("it ends by being killed").join().unwrap();
+    let Talk {
+        mut child,
+        mut output,
+        ..
+    } = talk;
+    output.read_to_end(&mut Vec::new()).unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    acknowledged
+}
+
+/// Kills `n` chats at random moments, every other one of them resumed.
+fn check_kills(n: usize) {
+    let random = RandomState::new();
+    let mut home = Home::new();
+    let mut acknowledged = Vec::new();
+    let mut total = 0;
+    for run in 0..n {
+        if run % 20 == 0 {
+            home = Home::new();
+            acknowledged.clear();
+        }
+        let resume = run % 2 == 1 && !home.files().is_empty();
+        let drawn = random.hash_one(run);
+        let delay = Duration::from_millis(drawn % 800);
+        let new = chat_until_killed(&home, resume, run, (drawn >> 32) as usize % 3, delay);
+        total += new.len();
+        acknowledged.extend(new);
+        assert!(turns(&home) >= acknowledged.len(), "run {run}");
+        let mut shown = String::new();
+        for file in home.files() {
+            let id = file.file_stem().unwrap().to_str().unwrap().to_owned();
+            shown += &home.check(&["sessions", "show", &id], "", 0).0;
+        }
+        for message in &acknowledged {
+            let times = shown.matches(&format!("\n{message}\n")).count();
+            assert!(times >= 3, "run {run} lost {message:?}:\n{shown}");
+        }
+    }
+    assert!(total > n / 4, "only {total} answers in {n} chats");
+    println!("{n} kills: none of {total} acknowledged turns lost");
+}
+
+#[test]
+fn kills_lose_no_acknowledged_turn() {
+    check_kills(20);
+}
+
+#[test]
+#[ignore = "long: scripts/kill-sessions.sh"]
+fn full_kills_lose_no_acknowledged_turn() {
+    let n = env::var("SPECK_TEST_KILLS").map_or(1000, |n| n.parse().unwrap());
+    check_kills(n);
+}
+
+/// A chat that is killed in the middle of an answer keeps what was written of it.
+#[test]
+fn a_kill_in_the_middle_of_an_answer_keeps_what_was_recorded() {
+    let home = Home::new();
+    let message: Vec<String> = (0..400).map(|i| format!("word{i}")).collect();
+    let message = message.join(" ");
+    let args = [
+        "chat",
+        "--target",
+        "scripted",
+        "--no-tui",
+        "--strategy",
+        "plain",
+    ];
+    let mut talk = Talk::start(home.speck(&args));
+    talk.say(&message);
+    // Only what has been written for two seconds is sure to be there.
+    let recorded = || {
+        home.files().first().is_some_and(|file| {
+            std::fs::read_to_string(file)
+                .unwrap()
+                .contains("\"partial\"")
+        })
+    };
+    while !recorded() {
+        talk.output.read_exact(&mut [0]).unwrap();
+    }
+    talk.signal(Signal::KILL);
+    talk.end();
+    let (out, _) = home.check(&["sessions", "show", "last"], "", 0);
+    assert!(out.contains("\n\nYou wrote:\n\nword0 word1 "), "{out}");
+    assert!(out.ends_with("*(interrupted)*\n"), "{out}");
+}
+
+#[test]
+fn a_request_to_end_saves_what_there_is() {
+    let home = Home::new();
+    let args = [
+        "chat",
+        "--target",
+        "scripted",
+        "--no-tui",
+        "--strategy",
+        "plain",
+    ];
+    let mut talk = Talk::start(home.speck(&args));
+    talk.say("word1 word2 word3 word4 word5 word6");
+    assert!(talk.line("You wrote:") && talk.line(""));
+    talk.output.read_exact(&mut [0; 12]).unwrap();
+    talk.signal(Signal::TERM);
+    assert_eq!(talk.end(), Some(143));
+    let (out, _) = home.check(&["sessions", "show", "last"], "", 0);
+    assert!(out.contains("You wrote:\n\nword1 word2"), "{out}");
+}
