@@ -79,7 +79,7 @@ fn rows(shown: &[&Item], selected: usize, theme: &Theme, area: Rect, buffer: &mu
         let turns = match item.turns {
             Some(1) => "   1 turn   ".to_owned(),
             Some(turns) => format!("{turns:>4} turns  "),
-            None => "✗ unreadable  ".to_owned(),
+            None => "  ✗ error   ".to_owned(),
         };
         left.push(match item.turns {
             Some(_) => Span::styled(turns, theme.dim),

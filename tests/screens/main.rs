@@ -6,4 +6,5 @@ mod auto;
 mod keys;
 mod limits;
 mod pictures;
+mod saved;
 mod user;

@@ -220,6 +220,7 @@ fn key(name: &str) -> (KeyCode, KeyModifiers) {
         "Enter" => KeyCode::Enter,
         "Esc" => KeyCode::Esc,
         "Tab" if modifiers == KeyModifiers::SHIFT => KeyCode::BackTab,
+        "Backspace" => KeyCode::Backspace,
         "Up" => KeyCode::Up,
         "Down" => KeyCode::Down,
         "Left" => KeyCode::Left,

@@ -8,20 +8,28 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Signal, kill_process};
-use serde_json::Value;
+use speck::session::Folder;
+use speck::session::log::Flaw;
+use speck::session::record::Reason;
 
 use crate::{Home, Talk};
 
-/// Chats with their turns that a home has, by the program's own account.
-fn turns(home: &Home) -> usize {
-    let (out, err) = home.check(&["sessions", "--json"], "", 0);
-    let list: Vec<Value> = serde_json::from_str(&out).unwrap();
-    let turns = list.iter().map(|entry| {
-        assert_eq!(entry.get("error"), None, "{out}{err}");
-        assert_eq!(entry["damaged"], Value::Null, "{out}");
-        entry["turns"].as_u64().unwrap() as usize
+/// The messages of all chats of a home, read as the program reads them.
+fn messages(home: &Home) -> Vec<String> {
+    let folder = Folder::at(home.path().join("data/speck/sessions"));
+    let ids = folder.ids().unwrap();
+    let read = |id| {
+        let (told, flaw) = folder.read(id).unwrap();
+        assert!(!matches!(flaw, Some(Flaw::Damaged(..))), "{flaw:?}");
+        told.turns
+    };
+    let turns = ids.iter().flat_map(read);
+    // Whole: the scripted model repeats the message.
+    let whole = turns.inspect(|turn| {
+        let ended = turn.reason == Reason::EndOfTurn;
+        assert!(!ended || turn.answer.ends_with(&turn.user), "{turn:?}");
     });
-    turns.sum()
+    whole.map(|turn| turn.user).collect()
 }
 
 /// Chats for `n_answers`, goes on, and is killed after another `delay`; gives the messages whose answers
@@ -68,41 +76,44 @@ fn chat_until_killed(
     acknowledged
 }
 
-/// Kills `n` chats at random moments, every other one of them resumed.
-fn check_kills(n: usize) {
+/// Kills `n` chats of one home at random moments, every other one of them resumed; gives how many answers
+/// had ended.
+fn kill_some(n: usize) -> usize {
     let random = RandomState::new();
-    let mut home = Home::new();
+    let home = Home::new();
     let mut acknowledged = Vec::new();
-    let mut total = 0;
     for run in 0..n {
-        if run % 20 == 0 {
-            home = Home::new();
-            acknowledged.clear();
-        }
         let resume = run % 2 == 1 && !home.files().is_empty();
         let drawn = random.hash_one(run);
         let delay = Duration::from_millis(drawn % 800);
-        let new = chat_until_killed(&home, resume, run, (drawn >> 32) as usize % 3, delay);
-        total += new.len();
-        acknowledged.extend(new);
-        assert!(turns(&home) >= acknowledged.len(), "run {run}");
-        let mut shown = String::new();
-        for file in home.files() {
-            let id = file.file_stem().unwrap().to_str().unwrap().to_owned();
-            shown += &home.check(&["sessions", "show", &id], "", 0).0;
-        }
+        let n_answers = (drawn >> 32) as usize % 3;
+        acknowledged.extend(chat_until_killed(&home, resume, run, n_answers, delay));
+        let saved = messages(&home);
         for message in &acknowledged {
-            let times = shown.matches(&format!("\n{message}\n")).count();
-            assert!(times >= 3, "run {run} lost {message:?}:\n{shown}");
+            let times = saved.iter().filter(|saved| *saved == message).count();
+            assert_eq!(times, 1, "{message:?} after run {run}: {saved:?}");
         }
     }
+    let (_, err) = home.check(&["sessions"], "", 0);
+    assert_eq!(err, "");
+    acknowledged.len()
+}
+
+/// Kills `n` chats, several at a time.
+fn check_kills(n: usize) {
+    const HOMES: usize = 5;
+    let threads: Vec<_> = (0..HOMES)
+        .map(|_| thread::spawn(move || (0..n / HOMES / 5).map(|_| kill_some(5)).sum::<usize>()))
+        .collect();
+    let threads = threads.into_iter();
+    let total: usize = threads.map(|thread| thread.join().unwrap()).sum();
     assert!(total > n / 4, "only {total} answers in {n} chats");
     println!("{n} kills: none of {total} acknowledged turns lost");
 }
 
 #[test]
 fn kills_lose_no_acknowledged_turn() {
-    check_kills(20);
+    check_kills(25);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! model, which needs no file. It repeats what it is told.
 
 mod pty;
+mod saved;
 mod threads;
 
 use std::time::Duration;
