@@ -8,6 +8,7 @@
 )]
 
 pub mod sampling;
+pub mod session;
 
 use std::path::PathBuf;
 
@@ -19,6 +20,7 @@ use crate::config::{Config, Device, MAX_CONTEXT, MAX_DRAFT_LENGTH, MAX_MAX_TOKEN
 use crate::model::shape;
 use crate::strategy;
 use sampling::SamplingArgs;
+use session::{SessionArgs, SessionsArgs};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 failed; 2 wrong command line or settings; 130 interrupted (Ctrl-C);
@@ -38,15 +40,6 @@ Examples:
 
 Exit codes: 0 done; 1 failed; 2 wrong command line or settings; 130 interrupted (Ctrl-C);
             129 the terminal went away (SIGHUP); 131, 143 asked to end (SIGQUIT, SIGTERM).";
-
-const SESSIONS_EXAMPLES: &str = "\
-Examples:
-  speck sessions                        the saved chats, the latest first
-  speck chat --resume last              go on with the latest
-  speck sessions show 20261130-1432     read one
-  speck sessions --json | jq '.[].id'
-
-Where they are and what is in them: docs/sessions.md";
 
 const MEASURE_EXAMPLES: &str = "\
 Examples:
@@ -136,21 +129,15 @@ pub struct ChatArgs {
     /// Print every event as a line of JSON instead of the answer's text
     #[arg(long)]
     pub json: bool,
-    /// Go on with a saved chat: the start of its id, or `last`
-    #[arg(long, value_name = "ID")]
-    pub resume: Option<String>,
-    /// Save this chat, also where only one answer is asked for
-    #[arg(long, conflicts_with = "no_save")]
-    pub save: bool,
-    /// Do not save this chat [key: session.save]
-    #[arg(long)]
-    pub no_save: bool,
     /// Use only model files that are on this machine
     #[arg(long)]
     pub offline: bool,
     /// How tokens are chosen.
     #[command(flatten)]
     pub sampling: SamplingArgs,
+    /// What is saved, and what goes on.
+    #[command(flatten)]
+    pub session: SessionArgs,
 }
 
 impl ChatArgs {
@@ -180,7 +167,7 @@ impl ChatArgs {
         self.sampling.override_config(&mut config.sampling);
         put(self.system.as_ref(), &mut config.chat.system);
         put(self.theme.as_ref(), &mut config.screen.theme);
-        config.session.save = self.save || config.session.save && !self.no_save;
+        self.session.override_config(&mut config.session);
     }
 }
 
@@ -266,43 +253,6 @@ pub struct MeasureArgs {
     /// Use only model files that are on this machine
     #[arg(long)]
     pub offline: bool,
-}
-
-/// `speck sessions`
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, after_help = SESSIONS_EXAMPLES)]
-pub struct SessionsArgs {
-    /// What to do; without it, the chats are listed.
-    #[command(subcommand)]
-    pub action: Option<SessionsAction>,
-    /// Print the list as a JSON array
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// What to do with saved chats.
-#[derive(Clone, Debug, Subcommand)]
-pub enum SessionsAction {
-    /// Print a chat as Markdown.
-    Show {
-        /// The start of its id, or `last`
-        id: String,
-    },
-    /// Write a chat as Markdown to a new file.
-    Export {
-        /// The start of its id, or `last`
-        id: String,
-        /// Where to; a file that is there is not written over
-        file: String,
-    },
-    /// Delete a chat.
-    Delete {
-        /// The start of its id, or `last`
-        id: String,
-        /// Do not ask
-        #[arg(long)]
-        yes: bool,
-    },
 }
 
 /// `speck config`

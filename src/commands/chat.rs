@@ -32,11 +32,10 @@ pub fn run(args: &ChatArgs) -> anyhow::Result<Exit> {
     };
     let mut setup = settings.session;
     if form == Form::Answer {
-        // One question is rarely the beginning of a chat, but it may go on with one.
-        setup.save = args.save || args.resume.is_some() && !args.no_save;
+        setup.save = args.session.saves_one_answer();
     }
     let system = args.system.as_deref();
-    let resumed = args.resume.as_ref();
+    let resumed = args.session.resume.as_ref();
     let resumed = resumed
         .map(|text| resume(&setup, text, system))
         .transpose()?;

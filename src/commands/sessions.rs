@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use crate::clean::clean;
-use crate::cli::{SessionsAction, SessionsArgs};
+use crate::cli::session::{SessionsAction, SessionsArgs};
 use crate::session::export::{self, one_line};
 use crate::session::{Entry, Folder, Id, listing};
 use crate::terminal::{Exit, stdout};

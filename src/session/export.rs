@@ -32,9 +32,9 @@ pub struct Part<'a> {
 pub fn document<'a>(heading: &str, parts: impl IntoIterator<Item = Part<'a>>) -> String {
     let mut document = format!("# {heading}\n");
     for Part { who, text, remark } in parts {
-        document += &format!("\n## {}\n\n{}\n", one_line(who), text.trim_end());
+        document.extend(["\n## ", &one_line(who), "\n\n", text.trim_end(), "\n"]);
         if let Some(remark) = remark {
-            document += &format!("\n*({remark})*\n");
+            document.extend(["\n*(", remark, ")*\n"]);
         }
     }
     document

@@ -19,12 +19,11 @@ pub fn table(entries: &[Entry]) -> String {
         widths.max().unwrap_or(0)
     };
     let (id, turns, model) = (width(0), width(2), width(3));
-    rows.iter()
-        .map(|[name, when, count, by, title]| {
-            let gap = " ".repeat(model - by.width());
-            format!("{name:<id$}  {when}  {count:>turns$}  {by}{gap}  {title}\n")
-        })
-        .collect()
+    let lines = rows.iter().map(|[name, when, count, by, title]| {
+        let gap = " ".repeat(model - by.width());
+        format!("{name:<id$}  {when}  {count:>turns$}  {by}{gap}  {title}\n")
+    });
+    lines.collect::<Vec<_>>().concat()
 }
 
 fn row(entry: &Entry) -> [String; 5] {

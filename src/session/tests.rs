@@ -82,3 +82,8 @@ fn bytes(records: &[Record]) -> Vec<u8> {
     let lines = lines.map(|(record, seq)| encode(seq, record).unwrap());
     lines.collect::<Vec<_>>().concat()
 }
+
+/// Lines that end in these bytes.
+fn n_lines(bytes: &[u8]) -> usize {
+    bytes.split(|&byte| byte == b'\n').count() - 1
+}

@@ -98,8 +98,8 @@ async fn next(signal: &mut Option<Signal>) {
 struct Chat {
     handle: Handle,
     saving: Saving,
-    /// Whether the saver was asked for something and has not answered.
-    asked_saver: bool,
+    /// Requests that the saver has not answered.
+    requests: usize,
     /// The model that the opened chat was with, until it is known which is loaded.
     was_with: Option<String>,
     out: TextOut,
@@ -119,7 +119,7 @@ impl Chat {
         Self {
             handle,
             saving,
-            asked_saver: false,
+            requests: 0,
             was_with: None,
             out: TextOut::new(),
             ready: None,
@@ -132,7 +132,7 @@ impl Chat {
     }
 
     fn is_listening(&self) -> bool {
-        let busy = self.asked_saver || !self.typed && self.answering.is_some();
+        let busy = self.requests > 0 || !self.typed && self.answering.is_some();
         !self.input_ended && self.ready.is_some() && !busy
     }
 
@@ -215,7 +215,7 @@ impl Chat {
                 return Ok(None);
             }
         }
-        if self.answering.is_none() && !self.asked_saver {
+        if self.answering.is_none() && self.requests == 0 {
             self.prompt();
         }
         Ok(None)
@@ -228,7 +228,7 @@ impl Chat {
 
     fn ask(&mut self, request: Request) {
         self.saving.saver.ask(request);
-        self.asked_saver = true;
+        self.requests += 1;
     }
 
     /// The word of the one who saves.
@@ -255,7 +255,7 @@ impl Chat {
             Note::Opened(opened) => self.restore(&opened)?,
             Note::Done(told) => tell(&told),
         }
-        self.asked_saver = false;
+        self.requests = self.requests.saturating_sub(1);
         self.prompt();
         Ok(())
     }
@@ -309,7 +309,7 @@ impl Chat {
     /// How the chat ended, once its input has and the last answer is there. A script is told that
     /// something failed.
     fn end(&self) -> Option<Exit> {
-        let ended = self.input_ended && self.answering.is_none() && !self.asked_saver;
+        let ended = self.input_ended && self.answering.is_none() && self.requests == 0;
         ended.then_some(if self.failed && !self.typed {
             Exit::Failed
         } else {

@@ -91,9 +91,9 @@ async fn run(
         match event {
             Event::Ready(loaded) => {
                 let was = was_with.as_deref().unwrap_or(&loaded.target);
-                other_model(was, &loaded.target)
-                    .iter()
-                    .for_each(|told| out.note(told));
+                if let Some(told) = other_model(was, &loaded.target) {
+                    out.note(&told);
+                }
                 ready = true;
             }
             Event::Finished(finished) => {

@@ -49,7 +49,7 @@ fn every_cut_opens_to_a_prefix() {
 fn every_flipped_byte_is_found_and_what_stands_before_it_is_kept() {
     let whole = bytes(&sample());
     for at in 0..whole.len() {
-        let line = whole[..at].iter().filter(|&&byte| byte == b'\n').count();
+        let line = n_lines(&whole[..at]);
         for flip in [0x01, 0x20, 0x80, 0xff, whole[at] ^ b'\n'] {
             if flip == 0 {
                 continue;

@@ -63,10 +63,7 @@ fn a_file_is_put_right_and_nothing_is_lost() {
     let mut damaged = whole.clone();
     let middle = whole.len() / 2;
     damaged[middle] ^= 1;
-    let kept = whole[..middle]
-        .iter()
-        .filter(|&&byte| byte == b'\n')
-        .count();
+    let kept = n_lines(&whole[..middle]);
     let (folder, path) = place(&damaged);
     let (_, records, repaired) = SessionFile::open(&path).unwrap();
     assert_eq!(records.len(), kept);
@@ -244,9 +241,9 @@ fn while_the_disk_fails_all_is_kept_and_saved_when_it_works() {
         panic!("not told")
     };
     assert_eq!(Folder::at(&folder).ids().unwrap().len(), 2, "two chats");
-    let mut saved = turns(&folder);
-    saved.sort();
-    assert_eq!(saved, ["one", "three", "two"]);
+    let mut said = turns(&folder);
+    said.sort();
+    assert_eq!(said, ["one", "three", "two"]);
     assert_eq!(saver.end().unsaved, None);
 }
 
