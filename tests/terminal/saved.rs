@@ -9,7 +9,7 @@ use portable_pty::CommandBuilder;
 use rustix::process::Signal;
 
 use crate::pty::{Pty, chat};
-use crate::{CTRL_D, ENTER, ready, streaming};
+use crate::{CTRL_D, ENTER, ready, words};
 
 /// Where the saved chats of its user are.
 fn folder(pty: &Pty) -> PathBuf {
@@ -32,14 +32,21 @@ fn log(pty: &Pty) -> (String, String) {
     (fs::read_to_string(&files[0]).unwrap(), id)
 }
 
-/// Whether the long answer of [`streaming`] was saved as far as it had come.
+/// A chat in the middle of an answer that takes seconds and fits on the screen.
+fn answering() -> Pty {
+    let mut pty = ready(&["--strategy", "plain"]);
+    pty.keys(&words(30));
+    pty.wait_for("word29");
+    pty.keys(ENTER);
+    pty.wait_for("You wrote:");
+    pty
+}
+
+/// Whether the answer of [`answering`] was saved as far as it had come.
 #[track_caller]
 fn assert_answer_is_saved(pty: &Pty) {
     let (log, _) = log(pty);
-    assert!(
-        log.contains("\"asked\"") && log.contains("word399"),
-        "{log}"
-    );
+    assert!(log.contains("\"asked\"") && log.contains("word29"), "{log}");
     assert!(
         log.contains("You wrote:"),
         "what was written is saved: {log}"
@@ -83,7 +90,7 @@ fn the_end_says_where_the_chat_is_and_it_goes_on() {
 #[test]
 fn signals_save_the_answer_as_far_as_it_came() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
-        let mut pty = streaming(&[]);
+        let mut pty = answering();
         pty.signal(signal);
         assert_eq!(pty.exit_code(), code);
         assert_answer_is_saved(&pty);
@@ -92,7 +99,7 @@ fn signals_save_the_answer_as_far_as_it_came() {
 
 #[test]
 fn a_terminal_that_goes_away_leaves_a_saved_chat() {
-    let mut pty = streaming(&[]);
+    let mut pty = answering();
     assert_eq!(pty.take_away(Duration::from_secs(2)), Some(129));
     assert_answer_is_saved(&pty);
     let mut command: CommandBuilder = chat(&[]);
