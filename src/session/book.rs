@@ -124,6 +124,7 @@ fn n_bytes(record: &Record) -> usize {
             }
             Record::Asked { text, .. } | Record::Partial { text } => text.len(),
             Record::Turn(turn) => turn.user.len() + turn.answer.len(),
+            Record::Rewound { .. } => 0,
             Record::Failed { message } => message.len(),
             Record::Name { name } => name.len(),
         }

@@ -72,6 +72,7 @@ impl Conversation {
                     told.turns.push(*turn);
                 }
                 Record::Failed { .. } => pending = None,
+                Record::Rewound { turns } => told.turns.truncate(turns),
                 Record::Name { name } => told.name = Some(name),
             }
         }

@@ -49,6 +49,11 @@ pub enum Record {
         /// Why.
         message: String,
     },
+    /// All but the first turns were taken back.
+    Rewound {
+        /// Turns that stay.
+        turns: usize,
+    },
     /// The user named the chat.
     Name {
         /// Its name.

@@ -199,5 +199,12 @@ fn an_answer_that_another_run_left_unfinished_is_kept() {
     check(&[asked("a"), resumed(), asked("c"), partial("d")], &["c|d"]);
     check(&[asked("a"), partial("b"), turn("a", "bc")], &["a|bc"]);
     check(&[partial("b"), resumed()], &[]);
+    let rewound = |turns| Record::Rewound { turns };
+    let two = || [turn("a", "b"), turn("c", "d")];
+    check(
+        &[&two()[..], &[rewound(1), turn("e", "f")]].concat(),
+        &["a|b", "e|f"],
+    );
+    check(&[&two()[..], &[rewound(9)]].concat(), &["a|b", "c|d"]);
     assert_eq!(Conversation::new([asked("a")]), None);
 }
