@@ -8,6 +8,7 @@
 )]
 
 pub mod sampling;
+pub mod session;
 
 use std::path::PathBuf;
 
@@ -19,6 +20,7 @@ use crate::config::{Config, Device, MAX_CONTEXT, MAX_DRAFT_LENGTH, MAX_MAX_TOKEN
 use crate::model::shape;
 use crate::strategy;
 use sampling::SamplingArgs;
+use session::{SessionArgs, SessionsArgs};
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 failed; 2 wrong command line or settings; 130 interrupted (Ctrl-C);
@@ -31,6 +33,7 @@ Examples:
   speck chat                                    the screen; Shift-Tab swaps the strategy, ? helps
   speck chat \"Why is the sky blue?\"             one answer on standard output
   cat notes.txt | speck chat \"Summarise this:\"  a question and a text
+  speck chat --resume last                      go on with the latest chat
   speck chat --json \"Hi\" | jq .                 every event as a line of JSON
   speck chat --target ./model.gguf --draft none --strategy lookup
   printf 'Hi\\n/mode lookup\\nAgain\\n' | speck chat --no-tui   several turns, one a line
@@ -74,6 +77,8 @@ pub enum Command {
     Measure(MeasureArgs),
     /// List, fetch, check and remove model files.
     Models(ModelsArgs),
+    /// List, show, export and delete saved chats.
+    Sessions(SessionsArgs),
     /// Show where the configuration is, what it says, and whether it is right.
     Config(ConfigArgs),
     /// Print the token ids of the text on standard input, as a JSON array.
@@ -130,6 +135,9 @@ pub struct ChatArgs {
     /// How tokens are chosen.
     #[command(flatten)]
     pub sampling: SamplingArgs,
+    /// What is saved, and what goes on.
+    #[command(flatten)]
+    pub session: SessionArgs,
 }
 
 impl ChatArgs {
@@ -159,6 +167,7 @@ impl ChatArgs {
         self.sampling.override_config(&mut config.sampling);
         put(self.system.as_ref(), &mut config.chat.system);
         put(self.theme.as_ref(), &mut config.screen.theme);
+        self.session.override_config(&mut config.session);
     }
 }
 
@@ -411,7 +420,7 @@ mod tests {
                     .map(|(_, key)| key.to_owned())
             })
             .collect();
-        assert_eq!(keys.len(), 18);
+        assert_eq!(keys.len(), 19);
         for key in keys {
             let (section, key) = key.trim_end_matches(']').split_once('.').unwrap();
             assert!(config[section].get(key).is_some(), "{section}.{key}");

@@ -46,6 +46,8 @@ pub struct Config {
     pub sampling: Sampling,
     /// The conversation.
     pub chat: Chat,
+    /// Saved chats.
+    pub session: Session,
     /// The screen.
     pub screen: Screen,
 }
@@ -88,6 +90,14 @@ pub struct Decoding {
 pub struct Chat {
     /// The system prompt; empty leaves it to the model's template.
     pub system: String,
+}
+
+/// `[session]`
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Session {
+    /// Whether chats are saved.
+    pub save: bool,
 }
 
 /// `[screen]`
@@ -134,6 +144,12 @@ impl Default for Decoding {
             draft_length: 3,
             max_tokens: 1024,
         }
+    }
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self { save: true }
     }
 }
 

@@ -19,6 +19,7 @@ pub mod strategy;
 pub mod decoding;
 
 pub mod engine;
+pub mod session;
 pub mod stats;
 
 pub mod bench;

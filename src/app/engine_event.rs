@@ -84,6 +84,7 @@ impl App {
         }
         self.drafts_with(ready.strategy);
         self.ready = Some(ready);
+        self.tell_other_model();
     }
 
     fn measured(&mut self, baseline: Baseline) {

@@ -17,6 +17,7 @@ pub mod keymap;
 pub mod layer;
 pub mod markdown;
 pub mod popup;
+pub mod saved;
 pub mod scroll;
 pub mod slash;
 pub mod transcript;
@@ -42,12 +43,14 @@ use crate::app::geometry::{Geometry, PanelArea};
 use crate::app::highlight::{Highlighted, Job};
 use crate::app::input::{Edit, Input};
 use crate::app::popup::PopupState;
+use crate::app::saved::SavedChats;
 use crate::app::scroll::Scroll;
 use crate::app::search::Search;
 use crate::app::transcript::Transcript;
 use crate::app::typed::Typed;
 use crate::cancel::Cancel;
 use crate::engine::protocol::{Command, Event, Explanation, Fetch, Loading, Ready};
+use crate::session::{Note, Request};
 use crate::stats::Stats;
 
 /// The panel's numbers change at most this often.
@@ -80,6 +83,8 @@ pub enum Msg {
     Told(Result<String, String>),
     /// Colours of code that an [`Effect::Highlight`] asked for.
     Highlighted(Highlighted),
+    /// The word of the one who saves chats.
+    Session(Note),
     /// The time that [`App::wake_at`] asked for has come.
     Tick,
 }
@@ -99,6 +104,8 @@ pub enum Effect {
     SetTheme(String),
     /// Highlight code; what comes of it is a [`Msg::Highlighted`].
     Highlight(Job),
+    /// Ask the one who saves chats.
+    Session(Request),
     /// Leave.
     Quit,
     /// Draw everything anew.
@@ -226,6 +233,10 @@ pub struct App {
     help: Option<usize>,
     /// What is looked for in the conversation, while the find line is open.
     find: Option<Find>,
+    /// The list of saved chats, while it is open.
+    saved: Option<SavedChats>,
+    /// The model that the opened chat was with, until it is known which is loaded.
+    was_with: Option<String>,
     notice: Option<Notice>,
     quit_until: Option<Instant>,
 }
@@ -258,6 +269,8 @@ impl App {
             themes: settings.themes,
             help: None,
             find: None,
+            saved: None,
+            was_with: None,
             notice: None,
             quit_until: None,
         };
@@ -331,6 +344,11 @@ impl App {
     /// What is looked for in the conversation, while the find line is open.
     pub fn find(&self) -> Option<&Find> {
         self.find.as_ref()
+    }
+
+    /// The list of saved chats, while it is open.
+    pub fn saved(&self) -> Option<&SavedChats> {
+        self.saved.as_ref()
     }
 
     /// What the status bar tells for a moment.

@@ -25,6 +25,12 @@ pub enum Slash {
     Find(String),
     /// Shows answers as Markdown, or as the model wrote them.
     Markdown,
+    /// Saves the chat now, under a name if one is given.
+    Save(Option<String>),
+    /// Goes on with the named chat, or shows those that are saved.
+    Resume(Option<String>),
+    /// Writes the chat to a file.
+    Export(Option<String>),
     /// Panel on or off.
     Panel,
     /// Shows the keys.
@@ -163,6 +169,30 @@ pub const COMMANDS: &[Command] = &[
         choices: nothing,
     },
     Command {
+        name: "save",
+        argument: Argument::Optional("NAME"),
+        help: "name this chat",
+        while_answering: true,
+        read: |name| Slash::Save(given(name)),
+        choices: nothing,
+    },
+    Command {
+        name: "resume",
+        argument: Argument::Optional("ID"),
+        help: "open a saved chat",
+        while_answering: false,
+        read: |id| Slash::Resume(given(id)),
+        choices: nothing,
+    },
+    Command {
+        name: "export",
+        argument: Argument::Optional("FILE"),
+        help: "write as Markdown",
+        while_answering: true,
+        read: |file| Slash::Export(given(file)),
+        choices: nothing,
+    },
+    Command {
         name: "help",
         argument: Argument::None,
         help: "this help",
@@ -179,6 +209,10 @@ pub const COMMANDS: &[Command] = &[
         choices: nothing,
     },
 ];
+
+fn given(argument: String) -> Option<String> {
+    Some(argument).filter(|argument| !argument.is_empty())
+}
 
 fn nothing(_: &App) -> Vec<Choice> {
     Vec::new()

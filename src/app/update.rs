@@ -14,6 +14,7 @@ use crate::app::slash::{self, Command as Row, Parsed, Slash};
 use crate::app::{App, Asked, Effect, Msg, Phase, QUIT_WITHIN, Shown};
 use crate::cancel::Cancel;
 use crate::engine::protocol::Command;
+use crate::session::Request;
 
 /// Lines of the last page that stay in view when scrolling by a page.
 const PAGE_OVERLAP: isize = 2;
@@ -34,6 +35,10 @@ impl App {
                 Some(action) => self.act(action),
                 None => Vec::new(),
             },
+            Msg::Paste(text) if self.saved.is_some() => {
+                self.filter_saved(&text);
+                Vec::new()
+            }
             Msg::Paste(text) => {
                 self.help = None;
                 if !self.paste_into_find(&text) {
@@ -73,6 +78,7 @@ impl App {
                 self.transcript.highlighted(&highlighted);
                 Vec::new()
             }
+            Msg::Session(note) => self.hear_of_saving(note),
             Msg::Tick => Vec::new(),
         };
         self.refresh_find();
@@ -113,6 +119,9 @@ impl App {
         self.notice = None;
         if self.help.is_some() && self.act_in_help(action) {
             return Vec::new();
+        }
+        if let Some(effects) = self.act_in_saved(action) {
+            return effects;
         }
         if self.find.is_some() && self.act_in_find(action) {
             return Vec::new();
@@ -274,14 +283,7 @@ impl App {
         match command {
             Slash::Mode(name) => return self.mode(&name),
             Slash::New => {
-                self.transcript.clear();
-                self.scroll = Scroll::default();
-                self.latest.stats.begin_answer();
-                self.latest = Shown {
-                    stats: self.latest.stats.clone(),
-                    ..Shown::default()
-                };
-                self.refresh(true);
+                self.clear_conversation();
                 self.say("a new conversation");
                 return vec![Effect::Engine(Command::Reset)];
             }
@@ -306,10 +308,25 @@ impl App {
                 });
             }
             Slash::Panel => self.toggle_panel(),
+            Slash::Save(name) => return vec![Effect::Session(Request::Save(name))],
+            Slash::Resume(id) => return self.resume(id),
+            Slash::Export(file) => return self.export(file),
             Slash::Help => self.help = Some(0),
             Slash::Quit => return self.quit(),
         }
         Vec::new()
+    }
+
+    /// Shows an empty conversation, with numbers that are not another's.
+    pub(super) fn clear_conversation(&mut self) {
+        self.transcript.clear();
+        self.scroll = Scroll::default();
+        self.latest.stats.begin_answer();
+        self.latest = Shown {
+            stats: self.latest.stats.clone(),
+            ..Shown::default()
+        };
+        self.refresh(true);
     }
 
     fn mode(&mut self, name: &str) -> Vec<Effect> {
@@ -445,12 +462,12 @@ impl App {
         self.scroll.by(lines, self.transcript.len(), height);
     }
 
-    fn page(&self) -> isize {
+    pub(super) fn page(&self) -> isize {
         let height = isize::try_from(self.own_geometry().transcript.height).unwrap_or(1);
         (height - PAGE_OVERLAP).max(1)
     }
 
-    fn is_dead(&self) -> bool {
+    pub(super) fn is_dead(&self) -> bool {
         match self.phase {
             Phase::Dead => true,
             Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) | Phase::Ready => false,

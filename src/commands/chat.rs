@@ -3,11 +3,15 @@
 use std::env;
 use std::io::{self, IsTerminal};
 
+use anyhow::Context;
+
 use crate::app::AppSettings;
 use crate::cli::ChatArgs;
 use crate::config::Loaded;
 use crate::engine;
+use crate::session::{Opened, SessionFile, Setup};
 use crate::terminal::oneshot::{self, Format};
+use crate::terminal::saving::Saving;
 use crate::terminal::{self, Exit, ScreenSettings, history_file, lines};
 
 use super::settings::Settings;
@@ -26,18 +30,27 @@ pub fn run(args: &ChatArgs) -> anyhow::Result<Exit> {
         Form::Answer => Some(question(args.prompt.as_deref(), surroundings.stdin)?),
         Form::Lines | Form::Screen => None,
     };
+    let mut setup = settings.session;
+    if form == Form::Answer {
+        setup.save = args.session.saves_one_answer();
+    }
+    let system = args.system.as_deref();
+    let resumed = args.session.resume.as_ref();
+    let resumed = resumed
+        .map(|text| resume(&setup, text, system))
+        .transpose()?;
+    let saving = Saving::start(setup, resumed)?;
     let handle = engine::start(settings.load, settings.engine);
     match question {
-        Some(question) => oneshot::answer(
-            handle,
-            question,
-            if args.json {
+        Some(question) => {
+            let format = if args.json {
                 Format::Json
             } else {
                 Format::Text
-            },
-        ),
-        None if form == Form::Lines => lines::chat(handle),
+            };
+            oneshot::answer(handle, saving, question, format)
+        }
+        None if form == Form::Lines => lines::chat(handle, saving),
         None => {
             let history = history_file::path().filter(|_| settings.history);
             let typed = history.as_deref().map(history_file::load).transpose();
@@ -55,9 +68,32 @@ pub fn run(args: &ChatArgs) -> anyhow::Result<Exit> {
                 themes: settings.themes,
                 history,
             };
-            terminal::run(handle, app, screen)
+            terminal::run(handle, saving, app, screen)
         }
     }
+}
+
+/// Opens the saved chat that `text` names, for `system` instead of its own system prompt, if given.
+fn resume(
+    setup: &Setup,
+    text: &str,
+    system: Option<&str>,
+) -> anyhow::Result<(SessionFile, Opened)> {
+    let folder = setup
+        .folder
+        .as_ref()
+        .context("there is no home folder: set XDG_DATA_HOME")?;
+    let id = folder.find(text)?;
+    let (file, mut conversation, repaired) = folder.open(&id)?;
+    if let Some(system) = system {
+        conversation.settings.system = (!system.is_empty()).then(|| system.to_owned());
+    }
+    let opened = Opened {
+        id,
+        conversation,
+        repaired,
+    };
+    Ok((file, opened))
 }
 
 /// The forms of a chat.

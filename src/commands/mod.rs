@@ -5,6 +5,7 @@ pub mod chat;
 pub mod config;
 pub mod measure;
 pub mod models;
+pub mod sessions;
 pub mod settings;
 pub mod template;
 pub mod tokenize;
@@ -41,6 +42,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::Measure(args)) => measure::run(&args),
         Some(Command::Models(args)) => run_models(&args.action),
+        Some(Command::Sessions(args)) => sessions::run(args),
         Some(Command::Config(args)) => config::run(args.action),
         Some(Command::Tokenize(args)) => tokenize::run(&args),
         Some(Command::Template(args)) => template::run(&args),

@@ -14,6 +14,7 @@ use crate::model::fetch::Environment;
 use crate::model::load::{DraftChoice, LoadSettings};
 use crate::model::registry::Reference;
 use crate::sampling::Sampling;
+use crate::session::{self, Folder, record};
 use crate::strategy::{self};
 use crate::terminal::themes::Themes;
 use crate::ui::Theme;
@@ -39,6 +40,8 @@ pub struct Settings {
     pub panel: bool,
     /// Whether messages are kept for later runs.
     pub history: bool,
+    /// How chats are saved.
+    pub session: session::Setup,
 }
 
 impl Settings {
@@ -50,6 +53,7 @@ impl Settings {
             decoding,
             sampling,
             chat,
+            session,
             screen,
         } = &loaded.config;
         let wrong = |flag: Option<&str>, section: &str, key: &str, why: &dyn Display| match flag {
@@ -128,6 +132,17 @@ impl Settings {
             themes,
             panel: screen.panel,
             history: screen.history,
+            session: session::Setup {
+                folder: Folder::of_user(),
+                save: session.save,
+                settings: record::Settings {
+                    time: jiff::Timestamp::now(),
+                    model: model.target.clone(),
+                    draft: model.draft.clone(),
+                    system: (!chat.system.is_empty()).then(|| chat.system.clone()),
+                    sampling: serde_json::to_value(sampling)?,
+                },
+            },
         })
     }
 }

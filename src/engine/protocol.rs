@@ -44,6 +44,28 @@ pub enum Command {
     SetStrategy(&'static str),
     /// Forgets the conversation (the system prompt stays).
     Reset,
+    /// Goes on with this conversation, all of it, instead of the one that is there.
+    Restore(Vec<Turn>),
+}
+
+/// One turn of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Who speaks.
+    pub role: Role,
+    /// What was said, as it was written.
+    pub text: String,
+}
+
+/// Who speaks in a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Instructions for the whole conversation: its first turn, or none.
+    System,
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
 }
 
 /// What the engine tells its front ends, in order.

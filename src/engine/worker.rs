@@ -13,7 +13,7 @@ use super::calibration::Calibrator;
 use super::calibration_cache::{CalibrationCache, Key};
 use super::protocol::{
     Command, Event, Failure, FinishReason, Finished, Inbox, Next, Ready, Round, SamplingInfo,
-    StrategyInfo,
+    StrategyInfo, Turn,
 };
 use super::{Settings, panic_message};
 use crate::cancel::Cancel;
@@ -161,6 +161,7 @@ impl<'a> Worker<'a> {
                 Command::Send { text, cancel } => self.send(text, &cancel),
                 Command::SetStrategy(name) => self.set_strategy(name),
                 Command::Reset => self.reset(),
+                Command::Restore(turns) => self.restore(turns),
             }
         }
     }
@@ -350,7 +351,9 @@ impl<'a> Worker<'a> {
         while let Next::Command(command) = self.inbox.poll() {
             match command {
                 Command::SetStrategy(name) => self.set_strategy(name),
-                Command::Send { .. } | Command::Reset => self.waiting.push(command),
+                Command::Send { .. } | Command::Reset | Command::Restore(_) => {
+                    self.waiting.push(command);
+                }
             }
         }
     }
@@ -370,6 +373,12 @@ impl<'a> Worker<'a> {
     fn reset(&mut self) {
         self.conversation
             .retain(|message| message.role == Role::System);
+        self.decoder.reset();
+        self.restart_meter();
+    }
+
+    fn restore(&mut self, turns: Vec<Turn>) {
+        self.conversation = turns.into_iter().map(Message::from).collect();
         self.decoder.reset();
         self.restart_meter();
     }

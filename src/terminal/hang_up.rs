@@ -2,7 +2,7 @@
 //!
 //! crossterm 0.29 reads input until there is none; a terminal that has gone gives an error for ever
 //! instead, so that its loop never returns to ours, where the signal waits. A thread of its own looks
-//! whether there is still a terminal, and gives the loop a moment to end by itself.
+//! whether there is still a terminal, gives the loop a moment to end by itself, and saves the chat.
 
 use std::io;
 use std::sync::Arc;
@@ -11,9 +11,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::Exit;
+use crate::session::saver::Closer;
 
 /// How often it looks; the loop has as long to end.
 const PERIOD: Duration = Duration::from_millis(500);
+/// How long it waits for the disk: all in all, the program ends within 2 s.
+const SAVING: Duration = Duration::from_millis(800);
 
 /// Watches until it is dropped.
 pub(super) struct HangUpWatch {
@@ -22,13 +25,13 @@ pub(super) struct HangUpWatch {
 }
 
 impl HangUpWatch {
-    /// Begins to watch the terminal behind standard output.
-    pub fn start() -> io::Result<Self> {
+    /// Begins to watch the terminal behind standard output, with the way to save the chat.
+    pub fn start(saver: Closer) -> io::Result<Self> {
         let ended = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&ended);
         let thread = thread::Builder::new()
             .name("hang-up watch".into())
-            .spawn(move || watch(&seen))?;
+            .spawn(move || watch(&seen, &saver))?;
         Ok(Self { ended, thread })
     }
 }
@@ -40,7 +43,7 @@ impl Drop for HangUpWatch {
     }
 }
 
-fn watch(ended: &AtomicBool) {
+fn watch(ended: &AtomicBool, saver: &Closer) {
     let mut was_gone = false;
     loop {
         thread::park_timeout(PERIOD);
@@ -49,6 +52,7 @@ fn watch(ended: &AtomicBool) {
         }
         let gone = !terminal_is_there();
         if gone && was_gone {
+            saver.close(SAVING);
             std::process::exit(Exit::HungUp.code().into());
         }
         was_gone = gone;

@@ -4,40 +4,59 @@
 //! that starts with `/` acts at once, also in the middle of an answer; from a pipe, each line waits for
 //! the answer before it.
 
+use std::future::pending;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use tokio::select;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::cancel::Cancel;
 use crate::engine::protocol::{Command, Event, Handle, Ready};
+use crate::session::{Note, Opened, Request, listing};
 
 use super::exit::Exit;
+use super::saving::{Saving, other_model};
 use super::stdout;
 use super::text::TextOut;
 
 const HELP: &str = "\
-/mode NAME  draft with another strategy; /mode alone lists them
-/new        forget the conversation
-/help       this list
-/quit       leave (so does the end of input)
-Ctrl-C      stop the answer; without one, leave";
+/mode NAME    draft with another strategy; /mode alone lists them
+/new          forget the conversation
+/save NAME    name this chat; without a name, say where it is saved
+/resume ID    go on with a saved chat; /resume alone lists them
+/export FILE  write this chat as Markdown
+/help         this list
+/quit         leave (so does the end of input)
+Ctrl-C        stop the answer; without one, leave";
+
+/// How long an answer's end waits for the disk.
+const SAVED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The longest line that is read, in bytes.
 const LONGEST_LINE: u64 = 8 << 20;
 
 /// Runs the chat until its input ends.
-pub fn chat(handle: Handle) -> anyhow::Result<Exit> {
+pub fn chat(handle: Handle, saving: Saving) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
         let mut lines = lines_of_stdin();
-        let mut chat = Chat::new(handle);
+        let mut chat = Chat::new(handle, saving);
+        // `nohup` gives no terminal to read from, and wants the signal to be ignored.
+        let mut hang_up = chat
+            .typed
+            .then(|| signal(SignalKind::hangup()))
+            .transpose()?;
+        if let Some(opened) = chat.saving.opened.take() {
+            chat.restore(&opened)?;
+        }
         loop {
             let listening = chat.is_listening();
             let exit = select! {
@@ -45,13 +64,22 @@ pub fn chat(handle: Handle) -> anyhow::Result<Exit> {
                     chat.event(&event.context("the engine ended")?)?;
                     None
                 }
+                Some(note) = chat.saving.notes.recv() => {
+                    chat.note(note)?;
+                    None
+                }
                 line = lines.recv(), if listening => {
                     chat.input_ended = line.is_none();
                     chat.line(line.transpose()?.unwrap_or_default().trim())?
                 }
                 _ = interrupt.recv() => chat.interrupt()?,
+                _ = terminate.recv() => Some(Exit::Terminated),
+                () = next(&mut hang_up) => Some(Exit::HungUp),
             };
             if let Some(exit) = exit.or_else(|| chat.end()) {
+                for line in chat.saving.saver.end().lines() {
+                    chat.out.note(&line);
+                }
                 super::end(chat.handle).await;
                 return Ok(exit);
             }
@@ -59,8 +87,21 @@ pub fn chat(handle: Handle) -> anyhow::Result<Exit> {
     })
 }
 
+/// Waits for a signal; for ever where none is listened to.
+async fn next(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => pending().await,
+    }
+}
+
 struct Chat {
     handle: Handle,
+    saving: Saving,
+    /// Requests that the saver has not answered.
+    requests: usize,
+    /// The model that the opened chat was with, until it is known which is loaded.
+    was_with: Option<String>,
     out: TextOut,
     ready: Option<Ready>,
     /// What drafts from the next pass on.
@@ -74,9 +115,12 @@ struct Chat {
 }
 
 impl Chat {
-    fn new(handle: Handle) -> Self {
+    fn new(handle: Handle, saving: Saving) -> Self {
         Self {
             handle,
+            saving,
+            requests: 0,
+            was_with: None,
             out: TextOut::new(),
             ready: None,
             strategy: "",
@@ -88,10 +132,16 @@ impl Chat {
     }
 
     fn is_listening(&self) -> bool {
-        !self.input_ended && self.ready.is_some() && (self.typed || self.answering.is_none())
+        let busy = self.requests > 0 || !self.typed && self.answering.is_some();
+        !self.input_ended && self.ready.is_some() && !busy
     }
 
     fn event(&mut self, event: &Event) -> anyhow::Result<()> {
+        self.saving.saver.heard(event);
+        if let Event::Finished(_) = event {
+            // Whoever sees the end of an answer may rely on it.
+            self.saving.saver.settle(SAVED_WITHIN);
+        }
         self.out.event(event)?;
         match event {
             Event::Ready(ready) => {
@@ -107,6 +157,7 @@ impl Chat {
                     "{target} · {device} · context {context_limit} · {strategy} · /help"
                 ));
                 self.ready = Some(ready.clone());
+                self.tell_other_model();
                 self.prompt();
             }
             Event::Finished(_) => self.answered(),
@@ -139,8 +190,14 @@ impl Chat {
             ("/mode", name) => self.mode(name.trim())?,
             ("", _) => {}
             _ if self.answering.is_some() => tell("an answer is being written; Ctrl-C stops it"),
+            ("/save", name) => self.ask(Request::Save(given(name))),
+            ("/export", file) => self.ask(Request::Export {
+                file: given(file),
+                text: None,
+            }),
+            ("/resume", id) => self.ask(given(id).map_or(Request::List, Request::Open)),
             ("/new", _) => {
-                self.handle.commands.send(Command::Reset)?;
+                self.send(Command::Reset)?;
                 tell("the conversation is forgotten");
             }
             (command, _) if command.starts_with('/') => {
@@ -152,26 +209,87 @@ impl Chat {
                     text: line.to_owned(),
                     cancel: cancel.clone(),
                 };
-                self.handle.commands.send(ask)?;
+                self.send(ask)?;
                 self.out.begin_answer();
                 self.answering = Some(cancel);
                 return Ok(None);
             }
         }
-        if self.answering.is_none() {
+        if self.answering.is_none() && self.requests == 0 {
             self.prompt();
         }
         Ok(None)
     }
 
+    fn send(&mut self, command: Command) -> anyhow::Result<()> {
+        self.saving.saver.sent(&command);
+        Ok(self.handle.commands.send(command)?)
+    }
+
+    fn ask(&mut self, request: Request) {
+        self.saving.saver.ask(request);
+        self.requests += 1;
+    }
+
+    /// The word of the one who saves.
+    fn note(&mut self, note: Note) -> anyhow::Result<()> {
+        match note {
+            Note::Trouble(why) => {
+                tell(&format!(
+                    "this chat cannot be saved: {why}; it is kept in memory meanwhile"
+                ));
+                return Ok(());
+            }
+            Note::SavesAgain => {
+                tell("saving works again: nothing is missing");
+                return Ok(());
+            }
+            Note::Listed(Ok(entries)) if entries.is_empty() => {
+                tell("there is no other saved chat yet");
+            }
+            Note::Listed(Ok(entries)) => tell(listing::table(&entries).trim_end()),
+            Note::Listed(Err(why)) | Note::Refused(why) => {
+                tell(&why);
+                self.failed = true;
+            }
+            Note::Opened(opened) => self.restore(&opened)?,
+            Note::Done(told) => tell(&told),
+        }
+        self.requests = self.requests.saturating_sub(1);
+        self.prompt();
+        Ok(())
+    }
+
+    /// Goes on with a chat that was opened.
+    fn restore(&mut self, opened: &Opened) -> anyhow::Result<()> {
+        self.out.note(&opened.about());
+        self.was_with = opened
+            .conversation
+            .turns
+            .last()
+            .map(|turn| turn.model.clone());
+        self.tell_other_model();
+        let turns = opened.messages();
+        // An engine that has ended has said so in its events.
+        self.send(Command::Restore(turns))
+    }
+
+    fn tell_other_model(&mut self) {
+        if let Some(ready) = &self.ready
+            && let Some(was) = self.was_with.take()
+            && let Some(told) = other_model(&was, &ready.target)
+        {
+            self.out.note(&told);
+        }
+    }
+
     fn mode(&mut self, name: &str) -> anyhow::Result<()> {
         let known = self.ready.iter().flat_map(|ready| &ready.strategies);
         if let Some(strategy) = known.clone().find(|strategy| strategy.name == name) {
-            self.handle
-                .commands
-                .send(Command::SetStrategy(strategy.name))?;
-            self.strategy = strategy.name;
-            tell(&format!("{} drafts from the next pass on", strategy.name));
+            let name = strategy.name;
+            self.send(Command::SetStrategy(name))?;
+            self.strategy = name;
+            tell(&format!("{name} drafts from the next pass on"));
             return Ok(());
         }
         if !name.is_empty() {
@@ -191,7 +309,7 @@ impl Chat {
     /// How the chat ended, once its input has and the last answer is there. A script is told that
     /// something failed.
     fn end(&self) -> Option<Exit> {
-        let ended = self.input_ended && self.answering.is_none();
+        let ended = self.input_ended && self.answering.is_none() && self.requests == 0;
         ended.then_some(if self.failed && !self.typed {
             Exit::Failed
         } else {
@@ -223,6 +341,12 @@ impl Chat {
             write!(io::stderr(), "> ").ok();
         }
     }
+}
+
+/// What stands after a command, if anything does.
+fn given(text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// Tells something that is not part of an answer.

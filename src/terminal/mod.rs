@@ -23,6 +23,7 @@ mod json;
 pub mod lines;
 pub mod oneshot;
 pub mod progress;
+pub mod saving;
 pub mod stdout;
 mod summary;
 mod text;

@@ -15,6 +15,7 @@ use crate::stats::Stats;
 
 use super::exit::Exit;
 use super::json::Line;
+use super::saving::{Saving, other_model};
 use super::stdout;
 use super::text::TextOut;
 use super::throttle::Throttle;
@@ -29,7 +30,12 @@ pub enum Format {
 }
 
 /// Asks `question` and writes the answer. A failure of the engine is an error.
-pub fn answer(handle: Handle, question: String, format: Format) -> anyhow::Result<Exit> {
+pub fn answer(
+    handle: Handle,
+    saving: Saving,
+    question: String,
+    format: Format,
+) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -37,18 +43,35 @@ pub fn answer(handle: Handle, question: String, format: Format) -> anyhow::Resul
         Format::Text => Out::Text(Box::new(TextOut::new())),
         Format::Json => Out::Json(Box::default(), Throttle::default()),
     };
-    runtime.block_on(run(handle, question, out))
+    runtime.block_on(run(handle, saving, question, out))
 }
 
-async fn run(mut handle: Handle, question: String, mut out: Out) -> anyhow::Result<Exit> {
+async fn run(
+    mut handle: Handle,
+    saving: Saving,
+    question: String,
+    mut out: Out,
+) -> anyhow::Result<Exit> {
+    let Saving { saver, opened, .. } = saving;
+    let was_with = opened
+        .as_ref()
+        .map(|opened| opened.conversation.model().to_owned());
+    let send = |command: Command| {
+        saver.sent(&command);
+        // An engine that has ended already says why in its events.
+        handle.commands.send(command).ok();
+    };
+    if let Some(opened) = opened {
+        out.note(&opened.about());
+        send(Command::Restore(opened.messages()));
+    }
     let mut interrupt = signal(SignalKind::interrupt())?;
     let cancel = Cancel::new();
     let ask = Command::Send {
         text: question,
         cancel: cancel.clone(),
     };
-    // An engine that has ended already says why in its events.
-    handle.commands.send(ask).ok();
+    send(ask);
     let mut ready = false;
     loop {
         let event = select! {
@@ -63,10 +86,20 @@ async fn run(mut handle: Handle, question: String, mut out: Out) -> anyhow::Resu
                 continue;
             }
         };
+        saver.heard(&event);
         out.event(&event)?;
         match event {
-            Event::Ready(_) => ready = true,
+            Event::Ready(loaded) => {
+                let was = was_with.as_deref().unwrap_or(&loaded.target);
+                if let Some(told) = other_model(was, &loaded.target) {
+                    out.note(&told);
+                }
+                ready = true;
+            }
             Event::Finished(finished) => {
+                for line in saver.end().lines() {
+                    out.note(&line);
+                }
                 return Ok(match finished.reason {
                     FinishReason::Stopped => Exit::Interrupted,
                     FinishReason::EndOfTurn
@@ -109,6 +142,13 @@ impl Out {
                 }
                 Ok(())
             }
+        }
+    }
+
+    fn note(&self, text: &str) {
+        match self {
+            Self::Text(out) => out.note(text),
+            Self::Json(..) => {}
         }
     }
 

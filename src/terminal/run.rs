@@ -23,6 +23,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep_until};
 use crate::app::copy::Copy;
 use crate::app::{App, AppSettings, Effect, Msg};
 use crate::engine::protocol::{Baseline, Event, Handle};
+use crate::session::{Ended, Note};
 use crate::stats::Totals;
 use crate::ui::{self, Theme};
 
@@ -35,6 +36,7 @@ use super::guard::{Guard, restore};
 use super::hang_up::{HangUpWatch, terminal_is_there};
 use super::highlight::Highlighting;
 use super::history_file;
+use super::saving::Saving;
 use super::signals::{self, Signal, Signals};
 use super::themes::Themes;
 use super::{stdout, summary};
@@ -62,18 +64,26 @@ pub struct ScreenSettings {
     pub history: Option<PathBuf>,
 }
 
-/// Shows the chat until the user leaves, and prints the session's numbers to the normal screen.
-pub fn run(handle: Handle, settings: AppSettings, here: ScreenSettings) -> anyhow::Result<Exit> {
+/// Shows the chat until the user leaves, and prints the session's numbers, and where the chat is saved,
+/// to the normal screen.
+pub fn run(
+    handle: Handle,
+    saving: Saving,
+    settings: AppSettings,
+    here: ScreenSettings,
+) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let (ended, session) = runtime.block_on(async {
+    let (ended, session, saved) = runtime.block_on(async {
         let mut screen =
-            Screen::open(handle, settings, here).context("cannot take the terminal")?;
+            Screen::open(handle, saving, settings, here).context("cannot take the terminal")?;
         let ended = screen.run().await;
+        // First: whoever sent a signal may not wait for the rest.
+        let saved = screen.saving.saver.end();
         restore();
         super::end(screen.engine).await;
-        anyhow::Ok((ended, screen.session))
+        anyhow::Ok((ended, screen.session, saved))
     })?;
     let exit = match ended {
         Ok(exit) => exit,
@@ -93,10 +103,19 @@ pub fn run(handle: Handle, settings: AppSettings, here: ScreenSettings) -> anyho
     if let Some(line) = summary::line(&session.totals) {
         stdout::write_line(&line)?;
     }
+    tell_saved(&saved)?;
     match session.fatal {
         Some(message) if exit == Exit::Done => anyhow::bail!(message),
         Some(_) | None => Ok(exit),
     }
+}
+
+/// Says where the chat is, and how to go on with it.
+fn tell_saved(saved: &Ended) -> anyhow::Result<()> {
+    saved
+        .lines()
+        .iter()
+        .try_for_each(|line| stdout::write_line(line))
 }
 
 /// What the session amounted to.
@@ -120,6 +139,7 @@ struct Screen {
     themes: Themes,
     engine: Handle,
     engine_runs: bool,
+    saving: Saving,
     session: Session,
     highlighting: Highlighting,
     terminal: Terminal<FrameBackend<File>>,
@@ -145,7 +165,12 @@ struct Screen {
 }
 
 impl Screen {
-    fn open(engine: Handle, settings: AppSettings, here: ScreenSettings) -> io::Result<Self> {
+    fn open(
+        engine: Handle,
+        saving: Saving,
+        settings: AppSettings,
+        here: ScreenSettings,
+    ) -> io::Result<Self> {
         // The theme decides about colours, NO_COLOR included; crossterm would drop bold and reverse too.
         crossterm::style::force_color_output(true);
         let remote = ["SSH_CONNECTION", "SSH_TTY"]
@@ -170,6 +195,8 @@ impl Screen {
             themes: here.themes,
             engine,
             engine_runs: true,
+            _hang_up: HangUpWatch::start(saving.saver.closer())?,
+            saving,
             session: Session::default(),
             highlighting: Highlighting::default(),
             terminal,
@@ -185,7 +212,6 @@ impl Screen {
             frame: if remote { FRAME_REMOTE } else { FRAME },
             drawn: None,
             changed: Some(FRAME_OF_INPUT),
-            _hang_up: HangUpWatch::start()?,
             guard,
         })
     }
@@ -193,6 +219,9 @@ impl Screen {
     async fn run(&mut self) -> anyhow::Result<Exit> {
         let mut watch = interval(WATCH);
         watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        if let Some(opened) = self.saving.opened.take() {
+            self.update(Msg::Session(Note::Opened(opened)))?;
+        }
         loop {
             let next_draw = self
                 .changed
@@ -219,6 +248,7 @@ impl Screen {
                 Some(highlighted) = self.highlighting.done.recv() => {
                     self.update(Msg::Highlighted(highlighted))?
                 }
+                Some(note) = self.saving.notes.recv() => self.update(Msg::Session(note))?,
                 () = until(self.app.wake_at()) => self.update(Msg::Tick)?,
                 _ = watch.tick() => (!terminal_is_there()).then_some(Exit::HungUp),
             };
@@ -250,6 +280,7 @@ impl Screen {
             self.engine_runs = false;
             return Ok(None);
         };
+        self.saving.saver.heard(&event);
         match &event {
             Event::Round(round) => self.session.totals.add(round, self.session.baseline),
             Event::Baseline(baseline) => self.session.baseline = Some(*baseline),
@@ -276,13 +307,11 @@ impl Screen {
             | Msg::Edited(_)
             | Msg::Themed(_)
             | Msg::Told(_) => FRAME_OF_INPUT,
-            Msg::Engine(_) | Msg::Highlighted(_) | Msg::Tick => self.frame,
+            Msg::Engine(_) | Msg::Session(_) | Msg::Highlighted(_) | Msg::Tick => self.frame,
         };
         self.changed = Some(self.changed.map_or(pause, |due| due.min(pause)));
         for effect in self.app.update(msg, Instant::now()) {
             match effect {
-                // An engine that has ended has said so in its events.
-                Effect::Engine(command) => drop(self.engine.commands.send(command)),
                 Effect::Remember(typed) => {
                     if let Some(history) = &self.history {
                         history.add(typed);
@@ -292,6 +321,12 @@ impl Screen {
                 Effect::Copy(copy) => self.copy(copy),
                 Effect::SetTheme(name) => self.set_theme(name)?,
                 Effect::Highlight(job) => self.highlighting.ask(job),
+                Effect::Engine(command) => {
+                    self.saving.saver.sent(&command);
+                    // An engine that has ended has said so in its events.
+                    drop(self.engine.commands.send(command));
+                }
+                Effect::Session(request) => self.saving.saver.ask(request),
                 Effect::Quit => return Ok(Some(Exit::Done)),
                 Effect::ClearScreen => self.redraw()?,
                 Effect::Suspend if signals::can_stop() => signals::ask_job_to_stop()?,

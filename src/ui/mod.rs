@@ -26,6 +26,7 @@ mod input;
 mod panel;
 mod popup;
 mod progress;
+mod saved;
 mod status;
 mod strip;
 mod text;
@@ -54,6 +55,8 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
     buffer.set_style(screen, theme.background);
     if app.help().is_some() {
         help::draw(app, theme, geometry.help(), buffer);
+    } else if let Some(chats) = app.saved() {
+        saved::draw(chats, theme, geometry.transcript, buffer);
     } else {
         conversation(app, theme, &geometry, buffer);
     }
@@ -83,11 +86,15 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
     if let Some(list) = &list {
         popup::draw(list, theme, &geometry, buffer);
     }
-    let cursor = match app.find() {
+    let typing = match app.find() {
         Some(find) => find::draw(find, theme, &geometry, buffer),
         None => input::draw(app, theme, &geometry, buffer),
     };
-    if let Some(cursor) = cursor {
+    let filtering = || {
+        app.saved()
+            .and_then(|chats| saved::cursor(chats, geometry.transcript))
+    };
+    if let Some(cursor) = filtering().or(typing) {
         frame.set_cursor_position(cursor);
     }
 }

@@ -66,6 +66,9 @@ fn hints(app: &App) -> &'static [&'static str] {
     if app.find().is_some() {
         return &["Enter next", "Esc close", "Ctrl-P previous"];
     }
+    if app.saved().is_some() {
+        return &["Esc close", "Enter open"];
+    }
     match (app.phase(), app.help().is_some(), app.answering()) {
         _ if app.searching() => &["Enter take", "Ctrl-R older", "Esc back"],
         _ if app.popup().is_some() => &["Enter run", "Tab complete", "Esc close"],

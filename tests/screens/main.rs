@@ -7,5 +7,6 @@ mod keys;
 mod limits;
 mod markdown;
 mod pictures;
+mod saved;
 mod typing;
 mod user;

@@ -95,6 +95,8 @@ impl User {
                     self.app.update(Msg::Highlighted(colours), self.now);
                     continue;
                 }
+                Effect::Engine(Command::Restore(turns)) => format!("restore {}", turns.len()),
+                Effect::Session(request) => format!("{request:?}"),
                 Effect::Quit => "quit".to_owned(),
                 Effect::ClearScreen => "clear".to_owned(),
                 Effect::Suspend => "suspend".to_owned(),
@@ -239,6 +241,7 @@ fn key(name: &str) -> (KeyCode, KeyModifiers) {
         "Esc" => KeyCode::Esc,
         "Tab" if modifiers.is_empty() => KeyCode::Tab,
         "Tab" if modifiers == KeyModifiers::SHIFT => KeyCode::BackTab,
+        "Backspace" => KeyCode::Backspace,
         "Up" => KeyCode::Up,
         "Down" => KeyCode::Down,
         "Left" => KeyCode::Left,

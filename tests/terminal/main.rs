@@ -3,6 +3,7 @@
 
 mod outside;
 mod pty;
+mod saved;
 mod threads;
 
 use std::time::Duration;

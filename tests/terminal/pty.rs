@@ -5,6 +5,7 @@
 
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
@@ -32,7 +33,7 @@ pub struct Pty {
     reader: Option<JoinHandle<()>>,
     let_go: Arc<AtomicBool>,
     modes_before: String,
-    _home: tempfile::TempDir,
+    home: tempfile::TempDir,
 }
 
 impl Pty {
@@ -91,8 +92,13 @@ impl Pty {
             reader: Some(reader),
             let_go,
             modes_before,
-            _home: home,
+            home,
         }
+    }
+
+    /// The user's home, with nothing in it that the program has not put there.
+    pub fn home(&self) -> &Path {
+        self.home.path()
     }
 
     /// Types.

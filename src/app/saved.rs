@@ -1,0 +1,324 @@
+//! Saved chats on the screen: the list to pick one from, opening one, and what is told of saving.
+
+use crate::app::block::{Answer, AnswerState, Block, Kind, Summary};
+use crate::app::input::Edit;
+use crate::app::keymap::Action;
+use crate::app::{App, Effect};
+use crate::clean::clean;
+use crate::engine::protocol::{Command, FinishReason};
+use crate::session::export::{self, Part, document, one_line, you};
+use crate::session::record::{Reason, Turn};
+use crate::session::{Entry, Id, Note, Opened, Request};
+
+/// The longest text that the list is filtered by, in characters.
+const MAX_FILTER: usize = 100;
+
+/// The list of saved chats, open over the conversation.
+#[derive(Clone, Debug, Default)]
+pub struct SavedChats {
+    /// `None` while they are being read.
+    items: Option<Vec<Item>>,
+    filter: String,
+    selected: usize,
+    /// Whether one has been picked and is being opened.
+    opening: bool,
+}
+
+/// A saved chat in the list. All its texts are clean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Its id.
+    pub id: Id,
+    /// When it was used last.
+    pub when: String,
+    /// Its name or first words; or why it cannot be read.
+    pub title: String,
+    /// Messages with their answers; `None` where it cannot be read.
+    pub turns: Option<usize>,
+    /// The model that answered last.
+    pub model: String,
+}
+
+impl From<Entry> for Item {
+    fn from(entry: Entry) -> Self {
+        let (title, turns, model) = match &entry.summary {
+            Ok(summary) => (summary.title(), Some(summary.turns), summary.model.as_str()),
+            Err(why) => (why.as_str(), None, ""),
+        };
+        Self {
+            title: clean(&one_line(title)).into_owned(),
+            turns,
+            model: clean(&one_line(model)).into_owned(),
+            when: entry.when,
+            id: entry.id,
+        }
+    }
+}
+
+impl SavedChats {
+    /// Those that the filter lets through; `None` while they are being read.
+    pub fn shown(&self) -> Option<Vec<&Item>> {
+        let words: Vec<String> = self
+            .filter
+            .split_whitespace()
+            .map(str::to_lowercase)
+            .collect();
+        let fits = |item: &Item| {
+            let text = format!("{} {} {}", item.id, item.title, item.model).to_lowercase();
+            words.iter().all(|word| text.contains(word))
+        };
+        Some(
+            self.items
+                .as_ref()?
+                .iter()
+                .filter(|item| fits(item))
+                .collect(),
+        )
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.items.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What was typed to filter them; clean.
+    pub fn filter(&self) -> &str {
+        &self.filter
+    }
+
+    /// Which of those that are shown is marked.
+    pub fn selected(&self) -> usize {
+        self.selected
+    }
+
+    /// Whether one is being opened.
+    pub fn is_opening(&self) -> bool {
+        self.opening
+    }
+
+    fn step(&mut self, by: isize) {
+        let last = self
+            .shown()
+            .map_or(0, |shown| shown.len().saturating_sub(1));
+        self.selected = self.selected.saturating_add_signed(by).min(last);
+    }
+}
+
+impl App {
+    /// `/resume`: with an id at once, else by a list.
+    pub(super) fn resume(&mut self, id: Option<String>) -> Vec<Effect> {
+        if self.is_dead() {
+            self.say("the engine has ended: press q to quit, then speck chat --resume");
+            return Vec::new();
+        }
+        let opening = id.is_some();
+        self.saved = Some(SavedChats {
+            opening,
+            ..SavedChats::default()
+        });
+        vec![Effect::Session(id.map_or(Request::List, Request::Open))]
+    }
+
+    /// `/export`
+    pub(super) fn export(&mut self, file: Option<String>) -> Vec<Effect> {
+        let blocks = self.transcript.blocks();
+        let first = blocks.iter().find(|block| block.kind == Kind::User);
+        let Some(first) = first else {
+            self.say("nothing was said yet");
+            return Vec::new();
+        };
+        let text = document(&one_line(first.text()), parts(blocks));
+        vec![Effect::Session(Request::Export {
+            file,
+            text: Some(text),
+        })]
+    }
+
+    /// Takes what is typed while the list is open. `None`: it is not, or closes and the key acts.
+    pub(super) fn act_in_saved(&mut self, action: Action) -> Option<Vec<Effect>> {
+        let page = self.page();
+        let saved = self.saved.as_mut()?;
+        if saved.opening {
+            let leaves = matches!(action, Action::Interrupt | Action::EndOfInput);
+            return (!leaves).then(Vec::new);
+        }
+        match action {
+            Action::Up | Action::LineUp | Action::HistoryBack => saved.step(-1),
+            Action::Down | Action::LineDown | Action::HistoryForward => saved.step(1),
+            Action::PageUp => saved.step(-page),
+            Action::PageDown => saved.step(page),
+            Action::Home => saved.step(isize::MIN),
+            Action::End => saved.step(isize::MAX),
+            Action::Send => {
+                let picked = saved
+                    .shown()?
+                    .get(saved.selected)
+                    .map(|item| item.id.clone());
+                if let Some(id) = picked {
+                    saved.opening = true;
+                    return Some(vec![Effect::Session(Request::Open(id.to_string()))]);
+                }
+            }
+            Action::Edit(Edit::Insert(c)) => self.filter_saved(c.encode_utf8(&mut [0; 4])),
+            Action::Help => self.filter_saved("?"),
+            Action::Edit(Edit::Backspace) => {
+                saved.filter.pop();
+                saved.selected = 0;
+            }
+            Action::Edit(Edit::DeleteToStart | Edit::DeleteWord) => {
+                saved.filter.clear();
+                saved.selected = 0;
+            }
+            Action::Escape | Action::Interrupt | Action::EndOfInput => self.saved = None,
+            Action::Complete | Action::SearchHistory | Action::OpenEditor | Action::Find => {}
+            Action::NextStrategy
+            | Action::TogglePanel
+            | Action::Redraw
+            | Action::Suspend
+            | Action::Edit(_) => return None,
+        }
+        Some(Vec::new())
+    }
+
+    /// Types into the filter of the list.
+    pub(super) fn filter_saved(&mut self, text: &str) {
+        if let Some(saved) = &mut self.saved {
+            let room = MAX_FILTER.saturating_sub(saved.filter.chars().count());
+            let typed = clean(text).replace(['\n', '\t'], " ");
+            saved.filter.extend(typed.chars().take(room));
+            saved.selected = 0;
+        }
+    }
+
+    /// The word of the one who saves.
+    pub(super) fn hear_of_saving(&mut self, note: Note) -> Vec<Effect> {
+        match note {
+            Note::Listed(Ok(entries)) => {
+                if let Some(saved) = &mut self.saved {
+                    saved.items = Some(entries.into_iter().map(Item::from).collect());
+                }
+            }
+            Note::Listed(Err(why)) | Note::Refused(why) => {
+                self.saved = None;
+                self.tell(Kind::Error, &sentence(&why));
+            }
+            Note::Opened(opened) => return self.opened(*opened),
+            Note::Done(told) => self.tell(Kind::Notice, &sentence(&told)),
+            Note::Trouble(why) => self.tell(
+                Kind::Error,
+                &format!(
+                    "This chat cannot be saved: {why}. It goes on; what is said is kept in memory \
+                     and saved as soon as that works again."
+                ),
+            ),
+            Note::SavesAgain => self.tell(Kind::Notice, "Saving works again: nothing is missing."),
+        }
+        Vec::new()
+    }
+
+    /// Shows a chat that was opened, and has the engine go on with it.
+    fn opened(&mut self, opened: Opened) -> Vec<Effect> {
+        let turns = opened.messages();
+        let Opened {
+            id,
+            conversation,
+            repaired,
+        } = opened;
+        self.saved = None;
+        self.clear_conversation();
+        for turn in &conversation.turns {
+            self.transcript.push(Kind::User, &turn.user);
+            self.transcript.push(answer(turn), &turn.answer);
+        }
+        if let Some(repaired) = repaired {
+            self.tell(Kind::Notice, &repaired);
+        }
+        self.was_with = conversation.turns.last().map(|turn| turn.model.clone());
+        self.tell_other_model();
+        if let Some(text) = conversation.unanswered.as_deref()
+            && self.input.is_empty()
+        {
+            self.input.set(text);
+            self.tell(
+                Kind::Notice,
+                "The last message was not answered: it is below again, for Enter to send.",
+            );
+        }
+        self.scroll.to_end();
+        self.say(format!("{id} goes on"));
+        vec![Effect::Engine(Command::Restore(turns))]
+    }
+
+    /// Says that the opened chat was with another model than the one that is loaded.
+    pub(super) fn tell_other_model(&mut self) {
+        let Some(ready) = &self.ready else { return };
+        let Some(was) = self.was_with.take() else {
+            return;
+        };
+        let was = clean(&was);
+        if was != ready.target {
+            let told = format!(
+                "This chat was with {was}; it goes on with {}.",
+                ready.target
+            );
+            self.tell(Kind::Notice, &told);
+        }
+    }
+}
+
+/// A saved answer, as the transcript shows one.
+fn answer(turn: &Turn) -> Kind {
+    Kind::Assistant(Answer {
+        model: Some(clean(&one_line(&turn.model)).into_owned()),
+        state: AnswerState::Ended(Summary {
+            reason: FinishReason::from(turn.reason),
+            strategies: Vec::new(),
+            tokens: turn.stats.answer_tokens,
+            tokens_per_pass: turn.stats.tokens_per_pass,
+            tokens_per_second: turn.stats.tokens_per_second,
+            speed_up: turn.stats.speed_up,
+            prefill_time: std::time::Duration::from_micros(turn.stats.prefill_us),
+            drafters: None,
+        }),
+    })
+}
+
+/// What was said, in parts of a document; without messages that could not be answered.
+fn parts(blocks: &[Block]) -> Vec<Part<'_>> {
+    let mut parts = Vec::new();
+    for block in blocks {
+        match &block.kind {
+            Kind::User => parts.push(you(block.text(), None)),
+            Kind::Assistant(Answer { state, .. }) if *state == AnswerState::Failed => {
+                parts.pop();
+            }
+            Kind::Assistant(answer) => parts.push(Part {
+                who: answer.model.as_deref().unwrap_or("Model"),
+                text: block.text(),
+                remark: match &answer.state {
+                    AnswerState::Ended(summary) => export::remark(Reason::from(summary.reason)),
+                    AnswerState::Failed
+                    | AnswerState::Waiting
+                    | AnswerState::Sent
+                    | AnswerState::Prefill { .. }
+                    | AnswerState::Writing
+                    | AnswerState::Stopping => Some("not finished"),
+                },
+            }),
+            Kind::Notice | Kind::Error => {}
+        }
+    }
+    parts
+}
+
+/// A message of the saver, as a sentence begins.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + chars.as_str()
+}

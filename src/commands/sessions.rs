@@ -1,0 +1,99 @@
+//! `speck sessions`: lists, shows, exports and deletes saved chats.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use crate::clean::clean;
+use crate::cli::session::{SessionsAction, SessionsArgs};
+use crate::session::export::{self, one_line};
+use crate::session::{Entry, Folder, Id, listing};
+use crate::terminal::{Exit, stdout};
+
+use super::UsageError;
+
+/// Does what `args` say.
+pub fn run(args: SessionsArgs) -> Result<Exit> {
+    let folder = Folder::of_user()
+        .context("there is no home folder with saved chats: set XDG_DATA_HOME to a folder")?;
+    match args.action {
+        None if args.json => stdout::write_line(&as_json(&folder.list()?)?)?,
+        None => stdout::write(&listing::table(&folder.list()?))?,
+        Some(SessionsAction::Show { id }) => {
+            let id = folder.find(&id)?;
+            stdout::write(&markdown(&folder, &id)?)?;
+        }
+        Some(SessionsAction::Export { id, file }) => {
+            let id = folder.find(&id)?;
+            let text = markdown(&folder, &id)?;
+            let path = export::write(Some(&file), Some(&id), &clean(&text))?;
+            stdout::write_line(&format!("written to {}", path.display()))?;
+        }
+        Some(SessionsAction::Delete { id, yes }) => {
+            let id = folder.find(&id)?;
+            if !yes && !is_sure(&folder, &id)? {
+                stdout::write_line("nothing is deleted")?;
+                return Ok(Exit::Done);
+            }
+            let deleted = folder.delete(&id);
+            deleted.with_context(|| format!("cannot delete the saved chat {id}"))?;
+            stdout::write_line(&format!("deleted {id}"))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn markdown(folder: &Folder, id: &Id) -> Result<String> {
+    let read = folder.read(id);
+    let (told, flaw) = read.with_context(|| format!("cannot read the saved chat {id}"))?;
+    if let Some(flaw) = flaw {
+        // Whoever closed standard error does not want to be told.
+        let told = format!("speck: of {id}, only the beginning is here: {flaw}");
+        writeln!(io::stderr(), "{}", clean(&told)).ok();
+    }
+    Ok(told.markdown(id))
+}
+
+fn as_json(entries: &[Entry]) -> Result<String> {
+    let entries: Vec<_> = entries
+        .iter()
+        .map(|entry| match &entry.summary {
+            Ok(summary) => json!({
+                "id": entry.id,
+                "updated": entry.updated,
+                "turns": summary.turns,
+                "model": summary.model,
+                "name": summary.name,
+                "first_words": summary.first_words,
+                "damaged": summary.damaged,
+            }),
+            Err(why) => json!({ "id": entry.id, "updated": entry.updated, "error": why }),
+        })
+        .collect();
+    Ok(serde_json::to_string_pretty(&entries)?)
+}
+
+/// Asks whether a chat is to be deleted.
+fn is_sure(folder: &Folder, id: &Id) -> Result<bool> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return Err(
+            UsageError("nobody is there to ask: --yes deletes without asking".into()).into(),
+        );
+    }
+    let about = match folder.read(id) {
+        Ok((told, _)) => format!(
+            "{} turns: {}",
+            told.turns.len(),
+            one_line(told.first_words())
+        ),
+        Err(error) => format!("it cannot be read: {error:#}"),
+    };
+    let mut err = io::stderr();
+    write!(err, "Delete {id} ({})? [y/N] ", clean(&about))?;
+    err.flush()?;
+    let mut said = String::new();
+    stdin.lock().read_line(&mut said)?;
+    Ok(["y", "yes"].contains(&said.trim().to_lowercase().as_str()))
+}

@@ -1,0 +1,132 @@
+//! Records → the conversation they tell.
+
+use jiff::Timestamp;
+
+use super::record::{Reason, Record, Settings, Stats, Turn};
+use crate::engine::protocol::{self, Role};
+
+/// What was said in a saved chat.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conversation {
+    /// When it began.
+    pub begun: Timestamp,
+    /// When something was said last.
+    pub updated: Timestamp,
+    /// How the latest run of the program was set up.
+    pub settings: Settings,
+    /// The name that the user gave it.
+    pub name: Option<String>,
+    /// Messages with their answers.
+    pub turns: Vec<Turn>,
+    /// The last message, where the program ended before a word of the answer was written.
+    pub unanswered: Option<String>,
+}
+
+/// A message on the way to its answer.
+struct Pending {
+    time: Timestamp,
+    user: String,
+    answer: String,
+}
+
+impl Conversation {
+    /// What the records tell; `None` when the first is no header.
+    pub fn new(records: impl IntoIterator<Item = Record>) -> Option<Self> {
+        let mut records = records.into_iter();
+        let Some(Record::Header(header)) = records.next() else {
+            return None;
+        };
+        let mut told = Self {
+            begun: header.settings.time,
+            updated: header.settings.time,
+            settings: header.settings,
+            name: None,
+            turns: Vec::new(),
+            unanswered: None,
+        };
+        let mut pending = None;
+        for record in records {
+            match record {
+                Record::Header(_) => {}
+                Record::Resumed(settings) => {
+                    told.interrupted(pending.take());
+                    told.settings = settings;
+                }
+                Record::Asked { time, text } => {
+                    told.interrupted(pending.take());
+                    told.updated = time;
+                    pending = Some(Pending {
+                        time,
+                        user: text,
+                        answer: String::new(),
+                    });
+                }
+                Record::Partial { text } => {
+                    if let Some(pending) = &mut pending {
+                        pending.answer += &text;
+                    }
+                }
+                Record::Turn(turn) => {
+                    pending = None;
+                    told.updated = turn.time;
+                    told.turns.push(*turn);
+                }
+                Record::Failed { .. } => pending = None,
+                Record::Rewound { turns } => told.turns.truncate(turns),
+                Record::Name { name } => told.name = Some(name),
+            }
+        }
+        told.unanswered = told.interrupted(pending);
+        Some(told)
+    }
+
+    /// Takes what there is of an answer for a turn; gives the message when there is nothing.
+    fn interrupted(&mut self, pending: Option<Pending>) -> Option<String> {
+        let Pending { time, user, answer } = pending?;
+        if answer.is_empty() {
+            return Some(user);
+        }
+        let model = self
+            .turns
+            .last()
+            .map_or(&self.settings.model, |turn| &turn.model);
+        self.turns.push(Turn {
+            time,
+            user,
+            answer,
+            reason: Reason::Interrupted,
+            model: model.clone(),
+            seed: None,
+            stats: Stats::default(),
+        });
+        None
+    }
+
+    /// The model that answered last; before the first answer, the one that was asked for.
+    pub fn model(&self) -> &str {
+        let last = self.turns.last();
+        last.map_or(&self.settings.model, |turn| &turn.model)
+    }
+
+    /// The first message.
+    pub fn first_words(&self) -> &str {
+        let first = self.turns.first().map(|turn| turn.user.as_str());
+        first.or(self.unanswered.as_deref()).unwrap_or_default()
+    }
+
+    /// The turns as the engine takes them, after the system prompt `system`.
+    pub fn messages(&self, system: Option<&str>) -> Vec<protocol::Turn> {
+        let message = |role, text: &str| protocol::Turn {
+            role,
+            text: text.to_owned(),
+        };
+        let system = system.map(|text| message(Role::System, text));
+        let said = self.turns.iter().flat_map(|turn| {
+            [
+                message(Role::User, &turn.user),
+                message(Role::Assistant, &turn.answer),
+            ]
+        });
+        system.into_iter().chain(said).collect()
+    }
+}

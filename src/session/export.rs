@@ -1,0 +1,174 @@
+//! A conversation as a Markdown document, and where such a document is written.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::record::Reason;
+use super::{Conversation, Id};
+
+/// Files of the default name that are tried.
+const MAX_NUMBERED: u32 = 1000;
+/// Characters of a heading.
+const HEADING: usize = 72;
+
+/// One part of a document.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// Who speaks.
+    pub who: &'a str,
+    /// What was said.
+    pub text: &'a str,
+    /// What is odd about it.
+    pub remark: Option<&'a str>,
+}
+
+/// A document: a heading, then who said what.
+pub fn document<'a>(heading: &str, parts: impl IntoIterator<Item = Part<'a>>) -> String {
+    let mut document = format!("# {heading}\n");
+    for Part { who, text, remark } in parts {
+        document.extend(["\n## ", &one_line(who), "\n\n", text.trim_end(), "\n"]);
+        if let Some(remark) = remark {
+            document.extend(["\n*(", remark, ")*\n"]);
+        }
+    }
+    document
+}
+
+impl Conversation {
+    /// All of it as a document.
+    pub fn markdown(&self, id: &Id) -> String {
+        let title = match &self.name {
+            Some(name) => one_line(name),
+            None => one_line(self.first_words()),
+        };
+        let about = format!("{id} · {}", local(self.begun));
+        let turns = self.turns.iter().flat_map(|turn| {
+            let answer = Part {
+                who: &turn.model,
+                text: &turn.answer,
+                remark: remark(turn.reason),
+            };
+            [you(&turn.user, None), answer]
+        });
+        let unanswered = self.unanswered.as_deref();
+        let unanswered = unanswered.map(|text| you(text, Some("not answered")));
+        let heading = format!("{title}\n\n{about}");
+        document(&heading, turns.chain(unanswered))
+    }
+}
+
+/// What the user said.
+pub fn you<'a>(text: &'a str, remark: Option<&'a str>) -> Part<'a> {
+    Part {
+        who: "You",
+        text,
+        remark,
+    }
+}
+
+/// What a reader should know about how an answer ended.
+pub fn remark(reason: Reason) -> Option<&'static str> {
+    match reason {
+        Reason::EndOfTurn | Reason::StopString => None,
+        Reason::MaxTokens => Some("the token limit was reached"),
+        Reason::ContextFull => Some("the context was full"),
+        Reason::Stopped => Some("stopped"),
+        Reason::Interrupted => Some("interrupted"),
+    }
+}
+
+/// The words of `text` in one line, as many as a heading has room for.
+pub fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let gap = usize::from(!line.is_empty());
+        let room = HEADING.saturating_sub(line.chars().count() + gap);
+        if word.chars().count() > room {
+            line.extend(word.chars().take(if line.is_empty() { HEADING } else { 0 }));
+            line.push('…');
+            break;
+        }
+        line.extend((gap == 1).then_some(' '));
+        line += word;
+    }
+    line
+}
+
+/// A time by the user's clock, to the minute.
+pub fn local(time: Timestamp) -> String {
+    let time = time.to_zoned(TimeZone::system());
+    time.strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// Writes a document to the new file that was `typed`, or else to one named after the chat in the
+/// current folder. **A file that is there is never written over.**
+pub fn write(typed: Option<&str>, id: Option<&Id>, text: &str) -> Result<PathBuf> {
+    let Some(typed) = typed else {
+        return write_numbered(id.map_or("chat", Id::as_str), text);
+    };
+    let mut path = expand(typed)?;
+    if path.is_dir() {
+        path = path.join(format!("{}.md", id.map_or("speck-chat", Id::as_str)));
+    }
+    match write_new(&path, text) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            bail!("{} is there already: name another file", path.display())
+        }
+        written => written.with_context(|| format!("cannot write {}", path.display()))?,
+    }
+    Ok(path)
+}
+
+fn write_numbered(name: &str, text: &str) -> Result<PathBuf> {
+    let folder = env::current_dir().context("there is no current folder: name a file")?;
+    for number in 1..=MAX_NUMBERED {
+        let end = if number > 1 {
+            format!("-{number}")
+        } else {
+            String::new()
+        };
+        let path = folder.join(format!("speck-{name}{end}.md"));
+        match write_new(&path, text) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                let why = format!("cannot write {}: name another file", path.display());
+                return Err(error).context(why);
+            }
+            Ok(()) => return Ok(path),
+        }
+    }
+    bail!(
+        "there are {MAX_NUMBERED} exports of this chat in {}: name a file",
+        folder.display()
+    )
+}
+
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all());
+    if written.is_err() {
+        let _ = std::fs::remove_file(path);
+    }
+    written
+}
+
+/// The path that was typed: `~` is the user's home, and a relative one begins in the current folder.
+fn expand(typed: &str) -> Result<PathBuf> {
+    let path = match typed.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            let folders =
+                directories::BaseDirs::new().context("there is no home folder for `~`")?;
+            folders.home_dir().join(rest.trim_start_matches('/'))
+        }
+        Some(_) | None => PathBuf::from(typed),
+    };
+    std::path::absolute(&path).with_context(|| format!("cannot write {typed}"))
+}

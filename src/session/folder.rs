@@ -1,0 +1,239 @@
+//! The folder of saved chats: lists, finds and deletes them.
+
+use std::env;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, BufReader};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use jiff::Timestamp;
+
+use super::export::local;
+use super::file::lock;
+use super::id::Id;
+use super::log::{self, Flaw};
+use super::record::Record;
+use super::{Conversation, SessionFile};
+use crate::files;
+
+/// How a saved chat's file ends.
+const EXTENSION: &str = "jsonl";
+/// The word for the chat that was used last.
+const LAST: &str = "last";
+/// Chats that an error about an id names.
+const MAX_NAMED: usize = 5;
+
+/// Where saved chats are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder(PathBuf);
+
+/// A saved chat in a list.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its id.
+    pub id: Id,
+    /// When it was used last.
+    pub updated: Timestamp,
+    /// The same by the user's clock, to the minute.
+    pub when: String,
+    /// What it holds, or why it cannot be read.
+    pub summary: Result<Summary, String>,
+}
+
+/// What a saved chat holds, in short. Texts are raw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// The name that the user gave it.
+    pub name: Option<String>,
+    /// How it begins.
+    pub first_words: String,
+    /// Messages with their answers.
+    pub turns: usize,
+    /// The model that answered last.
+    pub model: String,
+    /// From where on its file is damaged, if it is.
+    pub damaged: Option<String>,
+}
+
+/// Characters of a chat's beginning that a list knows.
+const FIRST_WORDS: usize = 200;
+
+impl Summary {
+    fn new(told: Conversation, damaged: Option<String>) -> Self {
+        Self {
+            first_words: told.first_words().chars().take(FIRST_WORDS).collect(),
+            turns: told.turns.len(),
+            model: told.model().to_owned(),
+            name: told.name,
+            damaged,
+        }
+    }
+
+    /// What to call it: its name, or else how it begins.
+    pub fn title(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.first_words)
+    }
+}
+
+impl Folder {
+    /// The user's: `speck/sessions` under `XDG_DATA_HOME`, or where the system keeps such data. `None`
+    /// when the user has no home.
+    pub fn of_user() -> Option<Self> {
+        let set = env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+        let data = set
+            .filter(|folder| folder.is_absolute())
+            .or_else(|| Some(directories::BaseDirs::new()?.data_dir().to_owned()))?;
+        Some(Self(data.join("speck").join("sessions")))
+    }
+
+    /// A folder of one's own, which need not exist.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The file of a chat.
+    pub fn file(&self, id: &Id) -> PathBuf {
+        self.0.join(id.as_str()).with_extension(EXTENSION)
+    }
+
+    /// Makes the file of a new chat, and the folder where it is missing; both are the user's alone.
+    pub fn create(&self, id: &Id, records: &[Record]) -> io::Result<SessionFile> {
+        let mut folder = DirBuilder::new();
+        folder.recursive(true).mode(0o700).create(&self.0)?;
+        SessionFile::create(&self.file(id), records)
+    }
+
+    /// The ids of all chats, in order.
+    pub fn ids(&self) -> io::Result<Vec<Id>> {
+        let entries = match fs::read_dir(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut ids = Vec::new();
+        for entry in entries {
+            let path = entry?.path();
+            if path.extension().is_some_and(|end| end == EXTENSION) {
+                let stem = path.file_stem().and_then(|stem| stem.to_str());
+                ids.extend(stem.and_then(Id::parse));
+            }
+        }
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// All chats, the one that was used last first.
+    pub fn list(&self) -> Result<Vec<Entry>> {
+        let ids = self.ids().with_context(|| self.unreadable())?;
+        let mut entries: Vec<Entry> = ids.into_iter().map(|id| self.entry(id)).collect();
+        entries.sort_by(|a, b| (b.updated, &b.id).cmp(&(a.updated, &a.id)));
+        Ok(entries)
+    }
+
+    fn entry(&self, id: Id) -> Entry {
+        let (updated, summary) = match self.read(&id) {
+            Ok((told, flaw)) => {
+                let damaged = match flaw {
+                    Some(flaw @ Flaw::Damaged(..)) => Some(flaw.to_string()),
+                    // Another speck may be writing it just now.
+                    Some(Flaw::Torn | Flaw::Unended) | None => None,
+                };
+                (told.updated, Ok(Summary::new(told, damaged)))
+            }
+            Err(error) => {
+                let changed = self.changed(&id).unwrap_or(Timestamp::UNIX_EPOCH);
+                (changed, Err(format!("{error:#}")))
+            }
+        };
+        Entry {
+            id,
+            updated,
+            when: local(updated),
+            summary,
+        }
+    }
+
+    fn changed(&self, id: &Id) -> Option<Timestamp> {
+        let time = fs::metadata(self.file(id)).ok()?.modified().ok()?;
+        Timestamp::try_from(time).ok()
+    }
+
+    /// What a chat holds, as far as its file is whole, and why that is not to its end; the file stays as
+    /// it is.
+    pub fn read(&self, id: &Id) -> Result<(Conversation, Option<Flaw>)> {
+        let log = log::read(BufReader::new(files::open(&self.file(id))?))?;
+        let told = Conversation::new(log.records).context("it has no header")?;
+        Ok((told, log.flaw))
+    }
+
+    /// The chat that `text` names: its id, the start of it that no other has, or `last`.
+    pub fn find(&self, text: &str) -> Result<Id> {
+        let ids = self.ids().with_context(|| self.unreadable())?;
+        if ids.is_empty() {
+            bail!("there are no saved chats yet: `speck chat` saves what is said in it");
+        }
+        if text == LAST {
+            let last = ids
+                .into_iter()
+                .max_by_key(|id| (self.changed(id), id.clone()));
+            return last.context("there are no saved chats");
+        }
+        let fitting: Vec<&Id> = ids
+            .iter()
+            .filter(|id| !text.is_empty() && id.as_str().starts_with(text))
+            .collect();
+        let exact = ids.iter().find(|id| id.as_str() == text);
+        match (exact, &fitting[..]) {
+            (Some(id), _) | (None, &[id]) => Ok(id.clone()),
+            (None, []) => {
+                bail!("there is no saved chat `{text}`: `speck sessions` lists them")
+            }
+            (None, several) => {
+                let named: Vec<&str> = several.iter().rev().map(|id| id.as_str()).collect();
+                let more = if named.len() > MAX_NAMED { ", …" } else { "" };
+                let named = named[..named.len().min(MAX_NAMED)].join(", ");
+                bail!(
+                    "{} saved chats begin with `{text}`: {named}{more}. Type more of the id",
+                    several.len()
+                )
+            }
+        }
+    }
+
+    /// Opens a chat to go on with it: its file, what was said, and what had to be put right.
+    pub fn open(&self, id: &Id) -> Result<(SessionFile, Conversation, Option<String>)> {
+        let opened = SessionFile::open(&self.file(id));
+        let (file, records, repaired) =
+            opened.with_context(|| format!("cannot open the saved chat {id}"))?;
+        let conversation = Conversation::new(records).context("it has no header")?;
+        Ok((file, conversation, repaired))
+    }
+
+    /// Deletes a chat, with the copies that were kept of it when it was damaged.
+    pub fn delete(&self, id: &Id) -> Result<()> {
+        let path = self.file(id);
+        lock(&File::open(&path)?)?;
+        for entry in fs::read_dir(&self.0)? {
+            let beside = entry?.path();
+            let end = beside.extension().and_then(|end| end.to_str());
+            if beside.file_stem() == path.file_stem()
+                && end.is_some_and(|end| end.starts_with("damaged-"))
+            {
+                fs::remove_file(beside)?;
+            }
+        }
+        Ok(fs::remove_file(path)?)
+    }
+
+    fn unreadable(&self) -> String {
+        format!(
+            "cannot read the folder of saved chats, {}",
+            self.0.display()
+        )
+    }
+}

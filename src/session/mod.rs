@@ -1,0 +1,129 @@
+//! Saved chats: an append-only log for each, written by a thread of its own.
+//!
+//! In goes what front ends send to the engine and hear from it ([`Saver`]); out come files from which a
+//! conversation can go on. **What was acknowledged is on the disk**, and what a file says is taken only
+//! as far as its checksums hold: the rest is reported and kept aside, never dropped in silence.
+//! docs/sessions.md has the format.
+
+mod book;
+pub mod conversation;
+pub mod export;
+mod file;
+pub mod folder;
+pub mod id;
+pub mod listing;
+pub mod log;
+pub mod record;
+mod recorder;
+pub mod saver;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use crate::engine::protocol::Turn;
+use export::one_line;
+
+pub use conversation::Conversation;
+pub use file::{InUse, SessionFile};
+pub use folder::{Entry, Folder};
+pub use id::Id;
+pub use saver::{Saver, Setup};
+
+/// What a front end may ask of the [`Saver`]; each is answered by a [`Note`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// The saved chats.
+    List,
+    /// Goes on with the chat that this text names: the start of its id, or `last`.
+    Open(String),
+    /// Saves what there is, and names the chat.
+    Save(Option<String>),
+    /// Writes a document to a new file; without a name, to one named after the chat in the current folder.
+    Export {
+        /// Where to, as typed.
+        file: Option<String>,
+        /// What to write; `None`: what the chat's own file tells.
+        text: Option<String>,
+    },
+}
+
+/// What the [`Saver`] tells its front end. All texts are for people, and raw: clean them.
+#[derive(Clone, Debug)]
+pub enum Note {
+    /// The saved chats, the latest first; or why they cannot be read.
+    Listed(Result<Vec<Entry>, String>),
+    /// A chat was opened: what is said from now on is saved there.
+    Opened(Box<Opened>),
+    /// What was asked for is done.
+    Done(String),
+    /// What was asked for cannot be done, and why.
+    Refused(String),
+    /// Nothing can be saved at the moment. Told once, until [`Note::SavesAgain`].
+    Trouble(String),
+    /// All that was kept in memory meanwhile is saved.
+    SavesAgain,
+}
+
+/// A chat that was opened to go on with it.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// Its id.
+    pub id: Id,
+    /// What was said.
+    pub conversation: Conversation,
+    /// What was damaged, if anything, and where the damaged file is kept.
+    pub repaired: Option<String>,
+}
+
+impl Opened {
+    /// The conversation as the engine takes it.
+    pub fn messages(&self) -> Vec<Turn> {
+        let system = self.conversation.settings.system.as_deref();
+        self.conversation.messages(system)
+    }
+
+    /// What the user should know, for where the conversation itself is not shown.
+    pub fn about(&self) -> String {
+        let turns = match self.conversation.turns.len() {
+            1 => "1 turn".to_owned(),
+            n => format!("{n} turns"),
+        };
+        let unanswered = self.conversation.unanswered.as_deref();
+        let unanswered = unanswered
+            .map(|text| format!(" Its last message was not answered: {}", one_line(text)));
+        let repaired = self.repaired.as_ref().map(|told| format!(" {told}"));
+        format!(
+            "{} goes on after {turns}.{}{}",
+            self.id,
+            unanswered.unwrap_or_default(),
+            repaired.unwrap_or_default()
+        )
+    }
+}
+
+/// How saving ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// The chat that was saved last, if there is one: its id and its file.
+    pub saved: Option<(Id, PathBuf)>,
+    /// Why something could not be saved.
+    pub unsaved: Option<String>,
+}
+
+impl Ended {
+    /// What the user should know, in lines.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(why) = &self.unsaved {
+            lines.push(format!("the end of this chat is not saved: {why}"));
+        }
+        if let Some((id, path)) = &self.saved {
+            lines.push(format!("saved: speck chat --resume {id}"));
+            lines.push(path.display().to_string());
+        }
+        lines
+    }
+}

@@ -1,0 +1,186 @@
+//! What front ends and engine say to each other → records. Pure: it is given the time.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::record::{self, Reason, Record, Turn};
+use crate::engine::protocol::{Command, Event, Finished, Role};
+use crate::stats::Stats;
+
+/// How often a part of the answer is recorded while it is being written.
+pub const PARTIAL_PERIOD: Duration = Duration::from_secs(2);
+
+/// What is to be done with the log.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Append this.
+    Write(Record),
+    /// The next record begins another chat.
+    Begin,
+}
+
+/// When something happened: by the clock that measures, and by the one that people read.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// For how long something took.
+    pub instant: Instant,
+    /// For the records.
+    pub time: Timestamp,
+}
+
+impl Now {
+    /// Now.
+    pub fn read() -> Self {
+        Self {
+            instant: Instant::now(),
+            time: Timestamp::now(),
+        }
+    }
+}
+
+/// Follows a chat.
+pub struct Recorder {
+    /// The system prompt in force.
+    system: Option<String>,
+    /// The model that answers, by the name it is shown with.
+    model: String,
+    asked: Option<Asked>,
+    stats: Stats,
+}
+
+/// A message whose answer has not ended.
+struct Asked {
+    user: String,
+    answer: String,
+    /// Bytes of the answer that are recorded, and since when.
+    recorded: usize,
+    since: Instant,
+    strategies: Vec<&'static str>,
+}
+
+impl Recorder {
+    /// Before the first message, with the target model as it was asked for.
+    pub fn new(model: String, system: Option<String>) -> Self {
+        Self {
+            system,
+            model,
+            asked: None,
+            stats: Stats::default(),
+        }
+    }
+
+    /// The system prompt in force.
+    pub fn system(&self) -> Option<&str> {
+        self.system.as_deref()
+    }
+
+    /// A front end sends this to the engine.
+    pub fn sent(&mut self, command: &Command, now: Now) -> Option<Step> {
+        match command {
+            Command::Send { text, .. } => {
+                self.stats.begin_answer();
+                self.asked = Some(Asked {
+                    user: text.clone(),
+                    answer: String::new(),
+                    recorded: 0,
+                    since: now.instant,
+                    strategies: Vec::new(),
+                });
+                Some(Step::Write(Record::Asked {
+                    time: now.time,
+                    text: text.clone(),
+                }))
+            }
+            Command::Reset => {
+                self.asked = None;
+                Some(Step::Begin)
+            }
+            Command::Restore(turns) => {
+                let system = turns.iter().find(|turn| turn.role == Role::System);
+                self.system = system.map(|turn| turn.text.clone());
+                self.asked = None;
+                None
+            }
+            Command::SetStrategy(_) => None,
+        }
+    }
+
+    /// The engine says this.
+    pub fn heard(&mut self, event: &Event, now: Now) -> Option<Step> {
+        match event {
+            Event::Ready(ready) => {
+                self.model.clone_from(&ready.target);
+                None
+            }
+            Event::Baseline(baseline) => {
+                self.stats.set_baseline(*baseline);
+                None
+            }
+            Event::Round(round) => {
+                self.stats.push(round);
+                let asked = self.asked.as_mut()?;
+                asked.answer += &round.text();
+                if !asked.strategies.contains(&round.strategy) {
+                    asked.strategies.push(round.strategy);
+                }
+                let due = now.instant >= asked.since + PARTIAL_PERIOD;
+                if due { self.rest(now.instant) } else { None }
+            }
+            Event::Finished(finished) => {
+                let asked = self.asked.take()?;
+                Some(Step::Write(self.ended(asked, finished, now.time)))
+            }
+            Event::Failed(failure) => {
+                self.asked.take()?;
+                Some(Step::Write(Record::Failed {
+                    message: failure.message.clone(),
+                }))
+            }
+            Event::Fetch(_) | Event::Loading(_) | Event::Strategy(_) | Event::Prefill { .. } => {
+                None
+            }
+        }
+    }
+
+    /// What of the answer is not recorded yet.
+    pub fn rest(&mut self, now: Instant) -> Option<Step> {
+        let asked = self.asked.as_mut()?;
+        let text = asked.answer[asked.recorded..].to_owned();
+        asked.recorded = asked.answer.len();
+        asked.since = now;
+        (!text.is_empty()).then_some(Step::Write(Record::Partial { text }))
+    }
+
+    fn ended(&self, asked: Asked, finished: &Finished, time: Timestamp) -> Record {
+        if finished.answer_tokens == 0 {
+            // The engine has forgotten the message.
+            return Record::Failed {
+                message: "stopped before the answer began".to_owned(),
+            };
+        }
+        let totals = self.stats.answer();
+        let strategies = asked.strategies.iter().map(|&name| name.to_owned());
+        Record::Turn(Box::new(Turn {
+            time,
+            user: asked.user,
+            answer: asked.answer + &finished.rest,
+            reason: Reason::from(finished.reason),
+            model: self.model.clone(),
+            seed: finished.sampling.map(|sampling| sampling.seed),
+            stats: record::Stats {
+                prompt_tokens: finished.prompt_tokens,
+                answer_tokens: finished.answer_tokens,
+                strategies: strategies.collect(),
+                passes: totals.passes,
+                drafted: totals.drafted,
+                accepted: totals.accepted,
+                prefill_us: finished.prefill_time.as_micros() as u64,
+                decode_us: totals.wall().as_micros() as u64,
+                tokens_per_pass: totals.tokens_per_pass(),
+                tokens_per_second: self.stats.decode().tokens_per_second(),
+                speed_up: self.stats.decode().speed_up(),
+            },
+        }))
+    }
+}

@@ -1,0 +1,89 @@
+//! Saved chats, by data: what a log gives at every cut and every flipped byte, what hostile files give,
+//! and what is in a file after it was put right.
+
+mod following;
+mod hostile;
+mod log;
+mod on_disk;
+
+use jiff::Timestamp;
+
+use super::record::{Header, Reason, Record, Settings, Stats, Turn, VERSION, encode};
+
+fn time() -> Timestamp {
+    Timestamp::from_second(1_796_049_127).unwrap()
+}
+
+fn settings() -> Settings {
+    Settings {
+        time: time(),
+        model: "scripted".to_owned(),
+        draft: "auto".to_owned(),
+        system: Some("Be brief.".to_owned()),
+        sampling: serde_json::json!({ "temperature": 0.5 }),
+    }
+}
+
+fn header() -> Record {
+    Record::Header(Header {
+        version: VERSION,
+        id: "20261130-1432-k3f".to_owned(),
+        settings: settings(),
+    })
+}
+
+fn asked(text: &str) -> Record {
+    Record::Asked {
+        time: time(),
+        text: text.to_owned(),
+    }
+}
+
+fn partial(text: &str) -> Record {
+    Record::Partial {
+        text: text.to_owned(),
+    }
+}
+
+fn turn(user: &str, answer: &str) -> Record {
+    Record::Turn(Box::new(Turn {
+        time: time(),
+        user: user.to_owned(),
+        answer: answer.to_owned(),
+        reason: Reason::EndOfTurn,
+        model: "scripted".to_owned(),
+        seed: Some(7),
+        stats: Stats::default(),
+    }))
+}
+
+/// A chat with every kind of record.
+fn sample() -> Vec<Record> {
+    vec![
+        header(),
+        asked("Hi \u{1b}[31m\0\n\"quoted\" 日本語"),
+        partial("Hel"),
+        turn("Hi \u{1b}[31m\0\n\"quoted\" 日本語", "Hello!\r\n"),
+        Record::Name {
+            name: "a name".to_owned(),
+        },
+        Record::Resumed(settings()),
+        asked("again"),
+        Record::Failed {
+            message: "no".to_owned(),
+        },
+        asked("more"),
+        turn("more", "Yes."),
+    ]
+}
+
+fn bytes(records: &[Record]) -> Vec<u8> {
+    let lines = records.iter().zip(0..);
+    let lines = lines.map(|(record, seq)| encode(seq, record).unwrap());
+    lines.collect::<Vec<_>>().concat()
+}
+
+/// Lines that end in these bytes.
+fn n_lines(bytes: &[u8]) -> usize {
+    bytes.split(|&byte| byte == b'\n').count() - 1
+}

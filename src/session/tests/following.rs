@@ -1,0 +1,210 @@
+//! What front ends and engine say → records → the conversation.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::cancel::Cancel;
+use crate::engine::protocol::{
+    self, Command, Event, Failure, FinishReason, Finished, Piece, Role, Round,
+};
+use crate::session::Conversation;
+use crate::session::recorder::{Now, Recorder, Step};
+
+/// Someone who chats, with a clock that the test winds.
+struct Chat {
+    recorder: Recorder,
+    now: Now,
+    steps: Vec<Step>,
+}
+
+impl Chat {
+    fn new() -> Self {
+        Self {
+            recorder: Recorder::new("scripted".to_owned(), None),
+            now: Now {
+                instant: Instant::now(),
+                time: time(),
+            },
+            steps: Vec::new(),
+        }
+    }
+
+    fn send(&mut self, text: &str) {
+        let command = Command::Send {
+            text: text.to_owned(),
+            cancel: Cancel::new(),
+        };
+        self.steps.extend(self.recorder.sent(&command, self.now));
+    }
+
+    fn hear(&mut self, event: &Event) {
+        self.steps.extend(self.recorder.heard(event, self.now));
+    }
+
+    /// A round that writes `text` and takes `ms`.
+    fn round(&mut self, text: &str, ms: u64) {
+        self.now.instant += Duration::from_millis(ms);
+        self.hear(&Event::Round(Round {
+            strategy: "plain",
+            n_drafted: 0,
+            n_verified: 0,
+            n_accepted: 0,
+            n_emitted: 1,
+            draft_time: Duration::ZERO,
+            verify_time: Duration::from_millis(ms),
+            other_time: Duration::ZERO,
+            pieces: vec![Piece {
+                text: text.to_owned(),
+                drafted: false,
+            }],
+            context_used: 10,
+            note: None,
+            explanation: None,
+        }));
+    }
+
+    fn finish(&mut self, answer_tokens: usize, reason: FinishReason, rest: &str) {
+        self.hear(&Event::Finished(Finished {
+            reason,
+            prompt_tokens: 5,
+            reused_tokens: 0,
+            prefill_time: Duration::from_micros(1500),
+            answer_tokens,
+            rest: rest.to_owned(),
+            sampling: None,
+        }));
+    }
+
+    fn records(&self) -> Vec<Record> {
+        let written = self.steps.iter().filter_map(|step| match step {
+            Step::Write(record) => Some(record.clone()),
+            Step::Begin => None,
+        });
+        written.collect()
+    }
+
+    fn conversation(&self) -> Conversation {
+        Conversation::new(std::iter::once(header()).chain(self.records())).unwrap()
+    }
+}
+
+/// What was said, as `user|answer`, an unanswered message as `user?`.
+fn said(told: &Conversation) -> Vec<String> {
+    let turns = told.turns.iter();
+    let turns = turns.map(|turn| format!("{}|{}", turn.user, turn.answer));
+    let unanswered = told.unanswered.iter().map(|text| format!("{text}?"));
+    turns.chain(unanswered).collect()
+}
+
+#[test]
+fn a_turn_is_recorded_whole_at_its_end() {
+    let mut chat = Chat::new();
+    chat.send("Hi");
+    chat.round("Hel", 40);
+    chat.round("lo", 60);
+    chat.finish(3, FinishReason::MaxTokens, "!");
+    let records = chat.records();
+    assert_eq!(records.len(), 2, "{records:?}");
+    let Record::Turn(turn) = &records[1] else {
+        panic!("{records:?}")
+    };
+    assert_eq!((turn.user.as_str(), turn.answer.as_str()), ("Hi", "Hello!"));
+    assert_eq!(turn.reason, Reason::MaxTokens);
+    let stats = &turn.stats;
+    assert_eq!(
+        (stats.prompt_tokens, stats.answer_tokens, stats.passes),
+        (5, 3, 2)
+    );
+    assert_eq!((stats.prefill_us, stats.decode_us), (1500, 100_000));
+    assert_eq!(stats.strategies, ["plain"]);
+}
+
+#[test]
+fn a_long_answer_is_recorded_in_parts_every_two_seconds() {
+    let mut chat = Chat::new();
+    chat.send("Hi");
+    for word in ["a", "b", "c", "d", "e"] {
+        chat.round(word, 900);
+    }
+    assert_eq!(chat.records()[1..], [partial("abc")]);
+    chat.steps.extend(chat.recorder.rest(chat.now.instant));
+    assert_eq!(chat.records()[2..], [partial("de")]);
+    assert_eq!(chat.recorder.rest(chat.now.instant), None);
+    assert_eq!(said(&chat.conversation()), ["Hi|abcde"]);
+    assert_eq!(chat.conversation().turns[0].reason, Reason::Interrupted);
+}
+
+#[test]
+fn what_the_engine_forgets_is_no_part_of_the_conversation() {
+    let mut chat = Chat::new();
+    chat.send("one");
+    chat.round("two", 10);
+    chat.finish(1, FinishReason::Stopped, "");
+    chat.send("stopped at once");
+    chat.finish(0, FinishReason::Stopped, "");
+    chat.send("fails");
+    chat.round("par", 10);
+    chat.hear(&Event::Failed(Failure {
+        message: "no".to_owned(),
+        fatal: false,
+    }));
+    assert_eq!(said(&chat.conversation()), ["one|two"]);
+    chat.send("last");
+    assert_eq!(said(&chat.conversation()), ["one|two", "last?"]);
+}
+
+#[test]
+fn a_new_conversation_begins_another_chat() {
+    let mut chat = Chat::new();
+    chat.steps
+        .extend(chat.recorder.sent(&Command::Reset, chat.now));
+    assert_eq!(chat.steps, [Step::Begin]);
+}
+
+#[test]
+fn a_restored_conversation_brings_its_system_prompt() {
+    let told = Conversation::new(sample()).unwrap();
+    let turns = told.messages(told.settings.system.as_deref());
+    let roles: Vec<Role> = turns.iter().map(|turn| turn.role).collect();
+    let expect = [
+        Role::System,
+        Role::User,
+        Role::Assistant,
+        Role::User,
+        Role::Assistant,
+    ];
+    assert_eq!(roles, expect);
+    // As it was written, whatever it is.
+    assert_eq!(turns[1].text, "Hi \u{1b}[31m\0\n\"quoted\" 日本語");
+    assert_eq!(turns[2].text, "Hello!\r\n");
+    let mut recorder = Recorder::new(String::new(), None);
+    let now = Chat::new().now;
+    assert_eq!(recorder.sent(&Command::Restore(turns), now), None);
+    assert_eq!(recorder.system(), Some("Be brief."));
+    let none: Vec<protocol::Turn> = Vec::new();
+    recorder.sent(&Command::Restore(none), now);
+    assert_eq!(recorder.system(), None);
+}
+
+#[test]
+fn an_answer_that_another_run_left_unfinished_is_kept() {
+    let check = |records: &[Record], expect: &[&str]| {
+        let told = Conversation::new(std::iter::once(header()).chain(records.iter().cloned()));
+        assert_eq!(said(&told.unwrap()), expect, "{records:?}");
+    };
+    let resumed = || Record::Resumed(settings());
+    check(&[], &[]);
+    check(&[asked("a"), partial("b"), resumed()], &["a|b"]);
+    check(&[asked("a"), partial("b"), asked("c")], &["a|b", "c?"]);
+    check(&[asked("a"), resumed(), asked("c"), partial("d")], &["c|d"]);
+    check(&[asked("a"), partial("b"), turn("a", "bc")], &["a|bc"]);
+    check(&[partial("b"), resumed()], &[]);
+    let rewound = |turns| Record::Rewound { turns };
+    let two = || [turn("a", "b"), turn("c", "d")];
+    check(
+        &[&two()[..], &[rewound(1), turn("e", "f")]].concat(),
+        &["a|b", "e|f"],
+    );
+    check(&[&two()[..], &[rewound(9)]].concat(), &["a|b", "c|d"]);
+    assert_eq!(Conversation::new([asked("a")]), None);
+}

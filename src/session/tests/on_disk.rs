@@ -1,0 +1,324 @@
+//! Files and folder: locks, what is cut off and kept aside, ids, and a saver whose disk fails.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::*;
+use crate::cancel::Cancel;
+use crate::engine::protocol::{Command, Event, FinishReason, Finished};
+use crate::session::{Folder, Id, InUse, Note, Request, Saver, SessionFile, Setup};
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// A folder with one chat of these bytes.
+fn place(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    fs::write(&path, bytes).unwrap();
+    (folder, path)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+/// Opens a file of these bytes, appends a record, and reads it again.
+fn check_repair(before: &[u8], n_kept: usize, said: &str, copies: &[&str]) {
+    let (folder, path) = place(before);
+    let (mut file, records, repaired) = SessionFile::open(&path).unwrap();
+    assert_eq!(records, sample()[..n_kept]);
+    let repaired = repaired.unwrap_or_default();
+    assert!(repaired.contains(said), "{repaired}");
+    file.append(&[partial("appended")], true).unwrap();
+    drop(file);
+    let (_file, records, repaired) = SessionFile::open(&path).unwrap();
+    assert_eq!(records[..n_kept], sample()[..n_kept]);
+    assert_eq!(records[n_kept..], [partial("appended")]);
+    assert_eq!(repaired, None);
+    assert_eq!(names(folder.path())[1..], *copies);
+    for copy in copies.iter().filter(|copy| **copy != "a.jsonl") {
+        assert_eq!(fs::read(folder.path().join(copy)).unwrap(), before);
+    }
+}
+
+#[test]
+fn a_file_is_put_right_and_nothing_is_lost() {
+    let whole = bytes(&sample());
+    check_repair(&whole, 10, "", &[]);
+    check_repair(&whole[..whole.len() - 1], 10, "end of its last line", &[]);
+    check_repair(
+        &whole[..whole.len() - 5],
+        9,
+        "bytes) and has been cut off",
+        &[],
+    );
+    let mut damaged = whole.clone();
+    let middle = whole.len() / 2;
+    damaged[middle] ^= 1;
+    let kept = n_lines(&whole[..middle]);
+    let (folder, path) = place(&damaged);
+    let (_, records, repaired) = SessionFile::open(&path).unwrap();
+    assert_eq!(records.len(), kept);
+    let repaired = repaired.unwrap();
+    assert!(
+        repaired.contains("kept as") && repaired.contains("a.damaged-1"),
+        "{repaired}"
+    );
+    assert_eq!(names(folder.path()), ["a.damaged-1", "a.jsonl"]);
+    assert_eq!(
+        fs::read(folder.path().join("a.damaged-1")).unwrap(),
+        damaged
+    );
+    assert!(bytes(&sample()).starts_with(&fs::read(&path).unwrap()));
+}
+
+#[test]
+fn a_file_of_another_program_is_left_as_it_is() {
+    for content in ["", "# notes\n", "\0\0\0\0"] {
+        let (folder, path) = place(content.as_bytes());
+        assert!(SessionFile::open(&path).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), content);
+        assert_eq!(names(folder.path()), ["a.jsonl"]);
+    }
+}
+
+#[test]
+fn one_at_a_time_may_write() {
+    let (folder, path) = place(&bytes(&sample()));
+    let first = SessionFile::open(&path).unwrap();
+    let error = SessionFile::open(&path).unwrap_err();
+    assert!(error.is::<InUse>(), "{error:#}");
+    let chats = Folder::at(folder.path());
+    let id = Id::parse("a").unwrap();
+    assert!(chats.delete(&id).is_err());
+    assert!(chats.read(&id).is_ok(), "everybody may read");
+    drop(first);
+    drop(SessionFile::open(&path).unwrap());
+    chats.delete(&id).unwrap();
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
+fn files_and_folder_are_the_users_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = Folder::at(home.path().join("speck/sessions"));
+    let id = Id::parse("x").unwrap();
+    let file = folder.create(&id, &sample()).unwrap();
+    assert_eq!(names(folder.path()), ["x.jsonl"]);
+    drop(file);
+    assert_eq!(SessionFile::open(&folder.file(&id)).unwrap().1, sample());
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder.file(&id)), 0o600);
+    assert_eq!(mode(folder.path()), 0o700);
+    assert!(folder.create(&id, &sample()).is_err(), "never over another");
+    assert_eq!(names(folder.path()), ["x.jsonl"]);
+}
+
+#[test]
+fn chats_are_found_by_the_start_of_their_ids() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = Folder::at(home.path());
+    let error = |text: &str| folder.find(text).unwrap_err().to_string();
+    assert!(error("last").contains("no saved chats yet"));
+    for (name, age) in [
+        ("20261130-1432-abc", 1),
+        ("20261130-1433-abd", 9),
+        ("20261201-0900-xyz", 5),
+    ] {
+        let path = home.path().join(name).with_extension("jsonl");
+        fs::write(&path, bytes(&sample())).unwrap();
+        let used = std::time::SystemTime::now() - Duration::from_secs(age);
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(used)
+            .unwrap();
+    }
+    let check = |text: &str, expect: &str| assert_eq!(folder.find(text).unwrap().as_str(), expect);
+    check("20261130-1432-abc", "20261130-1432-abc");
+    check("20261130-1433", "20261130-1433-abd");
+    check("202612", "20261201-0900-xyz");
+    check("last", "20261130-1432-abc");
+    assert!(error("20261130").contains("2 saved chats begin with `20261130`: 20261130-1433-abd"));
+    assert!(error("").contains("there is no saved chat"));
+    assert!(error("../x").contains("`speck sessions` lists them"));
+    fs::write(home.path().join("bad.jsonl"), "x").unwrap();
+    fs::write(home.path().join("Not An Id.jsonl"), "x").unwrap();
+    fs::write(home.path().join("other.txt"), "x").unwrap();
+    let list = folder.list().unwrap();
+    assert_eq!(list.len(), 4);
+    let bad = list
+        .iter()
+        .find(|entry| entry.id.as_str() == "bad")
+        .unwrap();
+    assert!(bad.summary.is_err());
+    let good = list
+        .iter()
+        .find_map(|entry| entry.summary.as_ref().ok())
+        .unwrap();
+    assert_eq!((good.turns, good.title()), (2, "a name"));
+}
+
+/// A saver in a folder that may not exist.
+fn saver(folder: &Path) -> (Saver, UnboundedReceiver<Note>) {
+    let setup = Setup {
+        folder: Some(Folder::at(folder)),
+        save: true,
+        settings: settings(),
+    };
+    let (to, notes) = unbounded_channel();
+    (Saver::start(setup, None, to).unwrap(), notes)
+}
+
+fn say(saver: &Saver, text: &str) {
+    saver.sent(&Command::Send {
+        text: text.to_owned(),
+        cancel: Cancel::new(),
+    });
+    saver.heard(&Event::Finished(Finished {
+        reason: FinishReason::EndOfTurn,
+        prompt_tokens: 1,
+        reused_tokens: 0,
+        prefill_time: Duration::ZERO,
+        answer_tokens: 1,
+        rest: format!("you said {text}"),
+        sampling: None,
+    }));
+    saver.settle(SOON);
+}
+
+fn turns(folder: &Path) -> Vec<String> {
+    let folder = Folder::at(folder);
+    let ids = folder.ids().unwrap();
+    let told = ids.iter().flat_map(|id| folder.read(id).unwrap().0.turns);
+    told.map(|turn| turn.user).collect()
+}
+
+#[test]
+fn nothing_is_written_before_the_first_message() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("sessions");
+    let (saver, _notes) = saver(&folder);
+    saver.sent(&Command::Reset);
+    saver.settle(SOON);
+    assert!(!folder.exists());
+    say(&saver, "one");
+    assert_eq!(turns(&folder), ["one"], "on the disk once settled");
+    saver.sent(&Command::Reset);
+    say(&saver, "two");
+    let ended = saver.end();
+    assert_eq!(Folder::at(&folder).ids().unwrap().len(), 2);
+    assert!(ended.lines()[0].contains(ended.saved.as_ref().unwrap().0.as_str()));
+}
+
+#[test]
+fn while_the_disk_fails_all_is_kept_and_saved_when_it_works() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("sessions");
+    // A file where the folder should be.
+    fs::write(&folder, "").unwrap();
+    let (saver, mut notes) = saver(&folder);
+    say(&saver, "one");
+    say(&saver, "two");
+    saver.sent(&Command::Reset);
+    say(&saver, "three");
+    let Some(Note::Trouble(_)) = notes.blocking_recv() else {
+        panic!("not told")
+    };
+    assert!(notes.try_recv().is_err(), "told once");
+    fs::remove_file(&folder).unwrap();
+    // It tries again by itself.
+    let Some(Note::SavesAgain) = notes.blocking_recv() else {
+        panic!("not told")
+    };
+    assert_eq!(Folder::at(&folder).ids().unwrap().len(), 2, "two chats");
+    let mut said = turns(&folder);
+    said.sort();
+    assert_eq!(said, ["one", "three", "two"]);
+    assert_eq!(saver.end().unsaved, None);
+}
+
+#[test]
+fn what_cannot_be_saved_is_said_at_the_end() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("sessions");
+    fs::write(&folder, "").unwrap();
+    let (saver, _notes) = saver(&folder);
+    say(&saver, "one");
+    assert!(saver.end().lines()[0].contains("not saved"));
+}
+
+#[test]
+fn a_panic_saves_what_there_is() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("sessions");
+    let (saver, _notes) = saver(&folder);
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+        saver.sent(&Command::Send {
+            text: "asked".to_owned(),
+            cancel: Cancel::new(),
+        });
+        panic!("on purpose; unwinding drops {:p}", &saver);
+    }));
+    assert!(panicked.is_err());
+    let chats = Folder::at(&folder);
+    let (told, _) = chats.read(&chats.ids().unwrap()[0]).unwrap();
+    assert_eq!(told.unanswered.as_deref(), Some("asked"));
+}
+
+#[test]
+fn a_chat_is_opened_named_and_gone_on_with() {
+    let home = tempfile::tempdir().unwrap();
+    let (first, _notes) = saver(home.path());
+    say(&first, "one");
+    let (id, _) = first.end().saved.unwrap();
+    let (saver, mut notes) = saver(home.path());
+    let mut ask = |request| {
+        saver.ask(request);
+        notes.blocking_recv().unwrap()
+    };
+    let Note::Opened(opened) = ask(Request::Open("last".to_owned())) else {
+        panic!()
+    };
+    assert_eq!(
+        (opened.id, opened.conversation.turns.len()),
+        (id.clone(), 1)
+    );
+    let Note::Refused(why) = ask(Request::Open("last".to_owned())) else {
+        panic!()
+    };
+    assert!(why.contains("already"), "{why}");
+    let Note::Listed(Ok(others)) = ask(Request::List) else {
+        panic!()
+    };
+    assert!(others.is_empty());
+    let Note::Done(told) = ask(Request::Save(Some("named".to_owned()))) else {
+        panic!()
+    };
+    assert!(told.contains(id.as_str()));
+    let file = home.path().join("out.md");
+    let export = Request::Export {
+        file: Some(file.to_str().unwrap().to_owned()),
+        text: None,
+    };
+    let Note::Done(_) = ask(export.clone()) else {
+        panic!()
+    };
+    assert!(fs::read_to_string(&file).unwrap().starts_with("# named\n"));
+    let Note::Refused(why) = ask(export) else {
+        panic!()
+    };
+    assert!(why.contains("is there already"), "{why}");
+    say(&saver, "two");
+    saver.end();
+    assert_eq!(turns(home.path()), ["one", "two"]);
+}

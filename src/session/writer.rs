@@ -1,0 +1,241 @@
+//! What the saver's thread does: records into files, and what cannot be written kept until it can.
+//!
+//! **A record is let go of when it is on the disk, and not before.** What waits is bounded; what would
+//! go beyond that is not kept, and said to be lost.
+
+use std::io;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::book::Book;
+use super::record::{Record, Settings};
+use super::recorder::{Now, Recorder, Step};
+use super::saver::Setup;
+use super::{Ended, Id, Note, Opened, Request, SessionFile, export};
+use crate::clean::clean;
+use crate::engine::protocol::{Command, Event};
+
+/// Bytes of text that wait to be written at most.
+pub const MAX_WAITING: usize = 64 << 20;
+
+pub(super) struct Writer {
+    setup: Setup,
+    recorder: Recorder,
+    /// Chats with something to write, then the chat of now.
+    books: Vec<Book>,
+    /// The chat that was written or opened last.
+    saved: Option<(Id, PathBuf)>,
+    /// Why nothing can be written, since it was told.
+    trouble: Option<String>,
+    /// Whether something was not kept.
+    lost: bool,
+    notes: UnboundedSender<Note>,
+}
+
+impl Writer {
+    pub fn new(setup: Setup, notes: UnboundedSender<Note>) -> Self {
+        let settings = &setup.settings;
+        let recorder = Recorder::new(settings.model.clone(), settings.system.clone());
+        Self {
+            recorder,
+            setup,
+            books: vec![Book::default()],
+            saved: None,
+            trouble: None,
+            lost: false,
+            notes,
+        }
+    }
+
+    /// Goes on with a chat that is open.
+    pub fn go_on(&mut self, id: Id, file: SessionFile) {
+        if self.setup.save {
+            self.begin();
+            self.saved = Some((id.clone(), file.path().to_owned()));
+            *self.now() = Book::of(id, file);
+        }
+    }
+
+    pub fn sent(&mut self, command: &Command) {
+        let step = self.recorder.sent(command, Now::read());
+        self.take(step);
+    }
+
+    pub fn heard(&mut self, event: &Event) {
+        let step = self.recorder.heard(event, Now::read());
+        self.take(step);
+    }
+
+    fn take(&mut self, step: Option<Step>) {
+        match step {
+            Some(Step::Begin) => self.begin(),
+            Some(Step::Write(record)) if self.setup.save => self.write(record),
+            Some(Step::Write(_)) | None => {}
+        }
+    }
+
+    /// The next record is another chat's.
+    fn begin(&mut self) {
+        self.write_waiting();
+        self.books.retain(|book| !book.waiting().is_empty());
+        self.books.push(Book::default());
+    }
+
+    fn write(&mut self, record: Record) {
+        let settings = Settings {
+            time: Timestamp::now(),
+            system: self.recorder.system().map(str::to_owned),
+            ..self.setup.settings.clone()
+        };
+        self.now().push(record, settings);
+        let waiting: usize = self.books.iter().map(Book::n_bytes).sum();
+        if waiting > MAX_WAITING {
+            self.lost = true;
+            self.now().pop();
+        }
+        self.write_waiting();
+    }
+
+    /// Tries to write what waits, oldest first.
+    pub fn write_waiting(&mut self) {
+        let mut failed = None;
+        for book in self
+            .books
+            .iter_mut()
+            .filter(|book| !book.waiting().is_empty())
+        {
+            match book.write(self.setup.folder.as_ref()) {
+                Ok(()) => self.saved = book.place(),
+                Err(error) => failed = Some(error),
+            }
+        }
+        match failed {
+            Some(error) => self.troubled(&error),
+            None if self.trouble.take().is_some() => self.tell(Note::SavesAgain),
+            None => {}
+        }
+    }
+
+    fn troubled(&mut self, error: &io::Error) {
+        let why = error.to_string();
+        if self.trouble.replace(why.clone()).is_none() {
+            self.tell(Note::Trouble(why));
+        }
+    }
+
+    /// Whether something waits.
+    pub fn is_behind(&self) -> bool {
+        self.books.iter().any(|book| !book.waiting().is_empty())
+    }
+
+    pub fn ask(&mut self, request: Request) {
+        let note = match request {
+            Request::List => self.list(),
+            Request::Open(text) => match self.open(&text) {
+                Ok(opened) => Note::Opened(Box::new(opened)),
+                Err(error) => Note::Refused(format!("{error:#}")),
+            },
+            Request::Save(name) => match self.save(name) {
+                Ok(told) => Note::Done(told),
+                Err(why) => Note::Refused(why),
+            },
+            Request::Export { file, text } => match self.export(file.as_deref(), text) {
+                Ok(path) => Note::Done(format!("written to {}", path.display())),
+                Err(error) => Note::Refused(format!("{error:#}")),
+            },
+        };
+        self.tell(note);
+    }
+
+    fn list(&self) -> Note {
+        let Some(folder) = &self.setup.folder else {
+            return Note::Listed(Err(NO_HOME.to_owned()));
+        };
+        Note::Listed(match folder.list() {
+            Ok(mut entries) => {
+                entries.retain(|entry| self.id() != Some(&entry.id));
+                Ok(entries)
+            }
+            Err(error) => Err(format!("{error:#}")),
+        })
+    }
+
+    fn open(&mut self, text: &str) -> anyhow::Result<Opened> {
+        let folder = self.setup.folder.clone();
+        let folder = folder.ok_or_else(|| anyhow::anyhow!(NO_HOME))?;
+        let id = folder.find(text)?;
+        anyhow::ensure!(self.id() != Some(&id), "this chat is {id} already");
+        let (file, conversation, repaired) = folder.open(&id)?;
+        self.go_on(id.clone(), file);
+        Ok(Opened {
+            id,
+            conversation,
+            repaired,
+        })
+    }
+
+    fn export(&self, file: Option<&str>, text: Option<String>) -> anyhow::Result<PathBuf> {
+        let text = match (text, &self.setup.folder, self.id()) {
+            (Some(text), _, _) => text,
+            (None, Some(folder), Some(id)) => clean(&folder.read(id)?.0.markdown(id)).into_owned(),
+            (None, _, _) => anyhow::bail!("nothing of this chat is saved that could be written"),
+        };
+        export::write(file, self.id(), &text)
+    }
+
+    fn save(&mut self, name: Option<String>) -> Result<String, String> {
+        if !self.setup.save {
+            return Err("saving is off (--no-save): /export writes what was said".to_owned());
+        }
+        if self.books.last().is_some_and(Book::is_unused) {
+            return Err("nothing was said yet; what is said will be saved by itself".to_owned());
+        }
+        let rest = self.recorder.rest(std::time::Instant::now());
+        self.take(rest);
+        if let Some(name) = name {
+            self.write(Record::Name { name });
+        } else {
+            self.write_waiting();
+        }
+        match (&self.trouble, self.id()) {
+            (None, Some(id)) => Ok(format!("saved as {id}")),
+            (Some(why), _) => Err(format!("it cannot be saved now: {why}")),
+            (None, None) => Err("it cannot be saved now".to_owned()),
+        }
+    }
+
+    /// Writes what there is of an answer, and all that waits.
+    pub fn end(&mut self) -> Ended {
+        let rest = self.recorder.rest(std::time::Instant::now());
+        self.take(rest);
+        self.write_waiting();
+        let lost = self
+            .lost
+            .then(|| format!("more than {MAX_WAITING} bytes waited for the disk"));
+        let behind = self.is_behind();
+        Ended {
+            saved: self.saved.clone(),
+            unsaved: self.trouble.clone().filter(|_| behind).or(lost),
+        }
+    }
+
+    fn now(&mut self) -> &mut Book {
+        self.books
+            .last_mut()
+            .expect("begins with a book, and ends none without another")
+    }
+
+    /// The id of the chat of now, once it has a file.
+    fn id(&self) -> Option<&Id> {
+        self.books.last().and_then(Book::id)
+    }
+
+    fn tell(&self, note: Note) {
+        // A front end that has gone needs no news.
+        let _ = self.notes.send(note);
+    }
+}
+
+const NO_HOME: &str = "there is no home folder to save chats in: set XDG_DATA_HOME to a folder";

@@ -1,0 +1,39 @@
+//! A front end's end of the line to the one who saves chats.
+
+use std::io;
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use crate::session::{Note, Opened, Saver, SessionFile, Setup};
+
+/// The saver, its news, and the chat to go on with.
+pub struct Saving {
+    /// To it.
+    pub saver: Saver,
+    /// From it.
+    pub notes: UnboundedReceiver<Note>,
+    /// What is to be shown, and told to the engine, before anything else.
+    pub opened: Option<Box<Opened>>,
+}
+
+/// Says that a chat was with another model than the one that is loaded, if it was.
+pub(super) fn other_model(was: &str, loaded: &str) -> Option<String> {
+    let told = || format!("this chat was with {was}; it goes on with {loaded}");
+    (was != loaded).then(told)
+}
+
+impl Saving {
+    /// Starts a saver, with the chat to go on with, if there is one.
+    pub fn start(setup: Setup, resumed: Option<(SessionFile, Opened)>) -> io::Result<Self> {
+        let (to, notes) = unbounded_channel();
+        let (open, opened) = match resumed {
+            Some((file, opened)) => (Some((opened.id.clone(), file)), Some(Box::new(opened))),
+            None => (None, None),
+        };
+        Ok(Self {
+            saver: Saver::start(setup, open, to)?,
+            notes,
+            opened,
+        })
+    }
+}

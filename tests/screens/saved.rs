@@ -1,0 +1,248 @@
+//! Saved chats on the screen: the list, opening one, and what is told of saving.
+
+use insta::assert_snapshot;
+use jiff::Timestamp;
+use speck::app::Msg;
+use speck::engine::protocol::FinishReason;
+use speck::session::record::{Header, Record, Settings, Turn, VERSION};
+use speck::session::{Conversation, Entry, Id, Note, Opened, folder::Summary};
+
+use crate::user::{User, failure, ready};
+
+const SIZE: (u16, u16) = (100, 30);
+const SIZES: [(u16, u16); 4] = [(160, 50), (80, 24), (40, 12), (20, 5)];
+
+fn entry(id: &str, when: &str, turns: usize, title: &str) -> Entry {
+    Entry {
+        id: Id::parse(id).unwrap(),
+        updated: Timestamp::UNIX_EPOCH,
+        when: when.to_owned(),
+        summary: Ok(Summary {
+            name: None,
+            first_words: title.to_owned(),
+            turns,
+            model: "SmolLM2-135M".to_owned(),
+            damaged: None,
+        }),
+    }
+}
+
+fn entries() -> Vec<Entry> {
+    let mut bad = entry("20261101-0800-bad", "2026-11-01 08:00", 0, "");
+    bad.summary = Err("it is empty".to_owned());
+    vec![
+        entry(
+            "20261130-1432-k3f",
+            "2026-11-30 14:32",
+            3,
+            "Write is_palindrome(s) with a docstring and a test for it",
+        ),
+        entry(
+            "20261129-0910-abc",
+            "2026-11-29 09:10",
+            12,
+            "日本語 \u{1b}[31m\nexplain \u{202e} TCP",
+        ),
+        entry(
+            "20261128-2300-xyz",
+            "2026-11-28 23:00",
+            1,
+            "Why is the sky blue?",
+        ),
+        bad,
+    ]
+}
+
+fn listed(size: (u16, u16)) -> User {
+    let mut user = User::ready(size);
+    user.keys("/resume<Enter>");
+    user.update(Msg::Session(Note::Listed(Ok(entries()))));
+    user
+}
+
+fn opened(unanswered: Option<&str>, model: &str) -> Note {
+    let time = Timestamp::UNIX_EPOCH;
+    let header = Header {
+        version: VERSION,
+        id: String::new(),
+        settings: Settings {
+            time,
+            model: "smollm2-135m".to_owned(),
+            draft: "auto".to_owned(),
+            system: None,
+            sampling: serde_json::Value::Null,
+        },
+    };
+    let turn = serde_json::json!({
+        "time": "2026-11-30T14:32:00Z", "user": "Why is the \u{1b}sky blue?", "answer": "Because of **light**.",
+        "reason": "end_of_turn", "model": model, "seed": null,
+        "stats": { "answer_tokens": 6, "tokens_per_second": 47.5, "tokens_per_pass": 2.0, "speed_up": 1.5 },
+    });
+    let turn: Turn = serde_json::from_value(turn).unwrap();
+    let asked = unanswered.map(|text| Record::Asked {
+        time,
+        text: text.to_owned(),
+    });
+    let records = [Record::Header(header), Record::Turn(Box::new(turn))];
+    let conversation = Conversation::new(records.into_iter().chain(asked)).unwrap();
+    Note::Opened(Box::new(Opened {
+        id: Id::parse("20261130-1432-k3f").unwrap(),
+        conversation,
+        repaired: None,
+    }))
+}
+
+#[test]
+fn the_list_at_every_size() {
+    for size in SIZES {
+        let name = format!("list_{}x{}", size.0, size.1);
+        assert_snapshot!(name, listed(size).picture());
+    }
+}
+
+#[test]
+fn a_chat_that_goes_on() {
+    let mut user = User::ready(SIZE);
+    user.update(Msg::Session(opened(Some("And at night?"), "Qwen3-0.6B")));
+    assert_eq!(user.effects, ["restore 2"]);
+    assert_eq!(user.app.input().text(), "And at night?");
+    assert_snapshot!("opened_100x30", user.picture());
+    let mut user = User::new(SIZE);
+    user.update(Msg::Session(opened(None, "Qwen3-0.6B")));
+    says_not(&user, "This chat was with");
+    user.hear(ready());
+    says(&user, "This chat was with Qwen3-0.6B; it goes on with");
+}
+
+/// Opens the list, types `keys`.
+#[track_caller]
+fn check(keys: &str, effects: &[&str]) {
+    let mut user = listed(SIZE);
+    user.effects.clear();
+    user.keys(keys);
+    assert_eq!(user.effects, effects, "effects of {keys}");
+}
+
+#[test]
+fn a_chat_is_picked() {
+    check("<Enter>", &["Open(\"20261130-1432-k3f\")"]);
+    check("<Down><Enter>", &["Open(\"20261129-0910-abc\")"]);
+    check("<Down><Down><Up><Enter>", &["Open(\"20261129-0910-abc\")"]);
+    check("<C-n><C-n><Enter>", &["Open(\"20261128-2300-xyz\")"]);
+    check("<End><Enter>", &["Open(\"20261101-0800-bad\")"]);
+    check("<End><Home><Up><Enter>", &["Open(\"20261130-1432-k3f\")"]);
+    check("sky<Enter>", &["Open(\"20261128-2300-xyz\")"]);
+    check("EXPLAIN tcp<Enter>", &["Open(\"20261129-0910-abc\")"]);
+    check("skyx<Backspace><Enter>", &["Open(\"20261128-2300-xyz\")"]);
+    check("nothing like it<Enter>", &[]);
+    check("blue?<Enter>", &["Open(\"20261128-2300-xyz\")"]);
+    check("<Enter><Enter><Down>x", &["Open(\"20261130-1432-k3f\")"]);
+    check("<Esc>hi<Enter>", &["send hi"]);
+    check("<C-c>hi<Enter>", &["send hi"]);
+}
+
+#[track_caller]
+fn says(user: &User, text: &str) {
+    let picture = user.picture();
+    assert!(picture.contains(text), "{text:?} is not in\n{picture}");
+}
+
+#[track_caller]
+fn says_not(user: &User, text: &str) {
+    let picture = user.picture();
+    assert!(!picture.contains(text), "{text:?} is in\n{picture}");
+}
+
+#[test]
+fn the_list_says_what_it_waits_for() {
+    let mut user = User::ready(SIZE);
+    user.keys("/resume<Enter>");
+    assert_eq!(user.effects, ["List"]);
+    says(&user, "… reading");
+    user.update(Msg::Session(Note::Listed(Ok(Vec::new()))));
+    says(&user, "There is no other saved chat yet");
+    let mut user = listed(SIZE);
+    user.keys("zzz");
+    says(&user, "0 of 4");
+    says(&user, "No chat has all of these words");
+    let mut user = listed(SIZE);
+    user.keys("<Enter>");
+    says(&user, "… opening");
+    user.update(Msg::Session(Note::Refused(
+        "this chat is open in another speck".into(),
+    )));
+    says(&user, "This chat is open in another speck");
+}
+
+#[test]
+fn commands_ask_the_one_who_saves() {
+    let mut user = User::ready(SIZE);
+    user.keys("/resume 2026<Enter>");
+    assert_eq!(user.effects, ["Open(\"2026\")"]);
+    let mut user = User::ready(SIZE);
+    user.keys("/save my chat<Enter>/save<Enter>/export<Enter>");
+    assert_eq!(user.effects, ["Save(Some(\"my chat\"))", "Save(None)"]);
+    says(&user, "nothing was said yet");
+    let mut user = User::ready(SIZE);
+    user.keys("hi<Enter>/resume<Enter>");
+    assert_eq!(user.effects, ["send hi"]);
+    says(&user, "then /resume works");
+    let mut user = User::ready(SIZE);
+    user.hear(failure("no", true));
+    user.keys("/resume<Enter>");
+    assert!(user.effects.is_empty());
+}
+
+#[test]
+fn an_export_holds_what_was_said() {
+    let mut user = User::ready(SIZE);
+    user.keys("one<Enter>");
+    user.stream("two three", "draft", &[1]);
+    user.finish(FinishReason::MaxTokens);
+    user.keys("fails<Enter>");
+    user.hear(failure("no", false));
+    user.keys("<C-c>four<Enter>");
+    user.stream("five", "draft", &[1]);
+    user.effects.clear();
+    user.keys("/export out.md<Enter>");
+    let text = "# one\n\n## You\n\none\n\n## SmolLM2-135M-Instruct\n\ntwo three\n\n*(the token limit was reached)*\n\n\
+                ## You\n\nfour\n\n## SmolLM2-135M-Instruct\n\nfive\n\n*(not finished)*\n";
+    let expect = format!("Export {{ file: Some(\"out.md\"), text: Some({text:?}) }}");
+    assert_eq!(user.effects, [expect]);
+}
+
+#[test]
+fn trouble_with_saving_is_told_and_its_end() {
+    let mut user = User::ready(SIZE);
+    user.update(Msg::Session(Note::Trouble(
+        "No space left on device".into(),
+    )));
+    says(&user, "This chat cannot be saved: No space left on device");
+    user.update(Msg::Session(Note::SavesAgain));
+    says(&user, "Saving works again");
+    user.keys("hi<Enter>");
+    assert_eq!(user.effects, ["send hi"]);
+}
+
+/// A list of many chats keeps the marked one in view.
+#[test]
+fn a_long_list_scrolls() {
+    let mut user = User::ready((80, 24));
+    user.keys("/resume<Enter>");
+    let many = |i| {
+        entry(
+            &format!("id-{i}"),
+            "2026-11-30 14:32",
+            i,
+            &format!("chat number {i}"),
+        )
+    };
+    user.update(Msg::Session(Note::Listed(Ok((0..200).map(many).collect()))));
+    for at in [0, 5, 19, 20, 57] {
+        user.keys("<Home>");
+        user.keys(&"<Down>".repeat(at));
+        says(&user, &format!("turns  chat number {at} "));
+    }
+    user.keys("<End>");
+    says(&user, "chat number 199");
+}
