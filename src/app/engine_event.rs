@@ -23,6 +23,9 @@ impl App {
             Event::Ready(ready) => self.loaded(ready),
             Event::Baseline(baseline) => self.measured(baseline),
             Event::Strategy(name) => self.drafts_with(name),
+            Event::Options(options) => self.options_set(options),
+            Event::Dropped { turns } => self.dropped(turns),
+            Event::NotLoaded(_) => {}
             Event::Prefill { done, total } => {
                 self.set_answer_state(AnswerState::Prefill { done, total });
             }
@@ -112,6 +115,7 @@ impl App {
             asked.strategies.push(round.strategy);
         }
         self.transcript.append(asked.block, &round.pieces);
+        self.conversation.write(&round.pieces);
         self.set_answer_state(AnswerState::Writing);
         self.drafts_with(round.strategy);
         self.latest.stats.push(round);
@@ -130,6 +134,7 @@ impl App {
                 text: finished.rest,
                 drafted: false,
             };
+            self.conversation.write(std::slice::from_ref(&rest));
             self.transcript.append(asked.block, &[rest]);
         }
         self.refresh(true);
@@ -149,12 +154,14 @@ impl App {
             drafters: stats.answer().drafters(),
         };
         self.end_answer(AnswerState::Ended(summary));
+        self.conversation.end(finished.answer_tokens > 0);
         self.asked = None;
     }
 
     fn failed(&mut self, failure: &Failure) {
         self.refresh(true);
         self.end_answer(AnswerState::Failed);
+        self.conversation.end(false);
         let asked = self.asked.take();
         self.transcript.push(Kind::Error, &failure.message);
         if failure.fatal {

@@ -5,6 +5,7 @@
 //! **Text from outside is cleaned when it comes in**; what is sent to the engine stays as typed.
 
 pub mod block;
+pub mod conversation;
 pub mod geometry;
 pub mod help;
 pub mod input;
@@ -14,6 +15,7 @@ pub mod slash;
 pub mod transcript;
 pub mod wrap;
 
+mod control;
 mod engine_event;
 mod update;
 
@@ -23,6 +25,8 @@ use std::time::{Duration, Instant};
 use crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
+use crate::app::control::WantedOptions;
+use crate::app::conversation::Conversation;
 use crate::app::geometry::{Geometry, PanelArea};
 use crate::app::input::Input;
 use crate::app::scroll::Scroll;
@@ -156,7 +160,9 @@ pub struct App {
     transcript: Transcript,
     scroll: Scroll,
     input: Input,
+    conversation: Conversation,
     asked: Option<Asked>,
+    wanted_options: Option<WantedOptions>,
     /// What drafts, and what was asked to draft next.
     strategy: Option<&'static str>,
     wanted: Option<&'static str>,
@@ -186,7 +192,9 @@ impl App {
             transcript: Transcript::new(1),
             scroll: Scroll::default(),
             input: Input::default(),
+            conversation: Conversation::default(),
             asked: None,
+            wanted_options: None,
             strategy: None,
             wanted: None,
             latest: Shown::default(),

@@ -5,6 +5,7 @@ use std::time::Instant;
 use crossterm::event::{KeyCode, KeyEventKind};
 
 use crate::app::block::{Answer, AnswerState, Kind};
+use crate::app::conversation::Conversation;
 use crate::app::geometry::PanelArea;
 use crate::app::help;
 use crate::app::input::Edit;
@@ -184,8 +185,14 @@ impl App {
             return Vec::new();
         }
         let text = self.input.take();
+        self.ask(text)
+    }
+
+    /// Shows `text` as the user's and asks the engine for an answer.
+    pub(super) fn ask(&mut self, text: String) -> Vec<Effect> {
         let cancel = Cancel::new();
-        self.transcript.push(Kind::User, &text);
+        let question = self.transcript.push(Kind::User, &text);
+        self.conversation.ask(question, &text);
         let state = match self.phase {
             Phase::Ready | Phase::Dead => AnswerState::Sent,
             Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) => AnswerState::Waiting,
@@ -208,15 +215,23 @@ impl App {
     }
 
     fn run(&mut self, command: Slash) -> Vec<Effect> {
-        if command == Slash::New && self.asked.is_some() {
-            self.say("an answer is being written: Ctrl-C stops it, then /new works");
+        if let Some(typed) = command.only_between_answers()
+            && self.must_wait(typed)
+        {
             return Vec::new();
         }
         self.input.take();
         match command {
             Slash::Mode(name) => return self.mode(&name),
+            Slash::Retry => return self.retry(),
+            Slash::Edit(n) => return self.edit_message(n),
+            Slash::Drop => return self.drop_oldest(),
+            Slash::System(text) => return self.system(&text),
+            Slash::Options => return self.set(None),
+            Slash::Set(name, value) => return self.set(Some((&name, &value))),
             Slash::New => {
                 self.transcript.clear();
+                self.conversation = Conversation::default();
                 self.scroll = Scroll::default();
                 self.latest.stats.begin_answer();
                 self.latest = Shown {
@@ -349,7 +364,7 @@ impl App {
     }
 
     /// A line in the conversation, brought into view.
-    fn tell(&mut self, kind: Kind, text: &str) {
+    pub(super) fn tell(&mut self, kind: Kind, text: &str) {
         self.transcript.push(kind, text);
         self.scroll.to_end();
     }
@@ -380,7 +395,7 @@ impl App {
         (height - PAGE_OVERLAP).max(1)
     }
 
-    fn is_dead(&self) -> bool {
+    pub(super) fn is_dead(&self) -> bool {
         match self.phase {
             Phase::Dead => true,
             Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) | Phase::Ready => false,

@@ -7,12 +7,16 @@ mod answer_text;
 mod baseline;
 mod calibration;
 mod calibration_cache;
+mod conversation;
+mod pair;
 pub mod protocol;
 mod stop_strings;
 mod worker;
 
 #[cfg(test)]
 mod calibration_tests;
+#[cfg(test)]
+mod control_tests;
 #[cfg(test)]
 mod tests;
 
@@ -22,8 +26,8 @@ use std::path::PathBuf;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::cancel::{Cancel, Cancelled};
+use crate::config::options::Options;
 use crate::model::load::{self, LoadSettings, Loaded, Progress};
-use crate::sampling::Sampling;
 use protocol::{Event, Failure, Handle, Inbox, THREAD_NAME};
 
 /// How to answer.
@@ -31,16 +35,8 @@ use protocol::{Event, Failure, Handle, Inbox, THREAD_NAME};
 pub struct Settings {
     /// The strategy to start with, one of [`crate::strategy::names`].
     pub strategy: &'static str,
-    /// Tokens that the draft model drafts in a round.
-    pub draft_length: usize,
-    /// Tokens of an answer at most.
-    pub max_tokens: usize,
-    /// How tokens are chosen.
-    pub sampling: Sampling,
-    /// Strings that end an answer, of which they are no part; none is empty.
-    pub stop: Vec<String>,
-    /// The system prompt, if not the template's own.
-    pub system: Option<String>,
+    /// What holds until others are set; no stop string is empty.
+    pub options: Options,
     /// speck's cache, where what passes cost is kept from one start to the next; `None`: nowhere.
     pub cache: Option<PathBuf>,
 }

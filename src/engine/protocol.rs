@@ -10,6 +10,8 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::cancel::Cancel;
+use crate::config::options::Options;
+use crate::config::sampling::Seed;
 pub use crate::model::progress::{Fetch, Loading};
 pub use commands::{Commands, Inbox, Next, channel};
 
@@ -44,6 +46,42 @@ pub enum Command {
     SetStrategy(&'static str),
     /// Forgets the conversation (the system prompt stays).
     Reset,
+    /// Forgets all but the first `turns` turns of the conversation.
+    Rewind {
+        /// Turns that stay: messages with their answers.
+        turns: usize,
+    },
+    /// Replaces all turns of the conversation (the system prompt stays).
+    Restore {
+        /// The turns, oldest first.
+        turns: Vec<Turn>,
+    },
+    /// Forgets the oldest turns, as few as leave a quarter of the context free for the answer to `text`; none
+    /// where `text` alone is too long.
+    MakeRoom {
+        /// The message to come.
+        text: String,
+    },
+    /// Answers by these options from the next message on; a seed that is to be drawn is drawn now.
+    Set(Options),
+}
+
+/// A message of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Who wrote it.
+    pub role: Role,
+    /// What it says, as written.
+    pub text: String,
+}
+
+/// Who wrote a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
 }
 
 /// What the engine tells its front ends, in order.
@@ -59,6 +97,15 @@ pub enum Event {
     Baseline(Baseline),
     /// The strategy that drafts from the next round on.
     Strategy(&'static str),
+    /// The options of the answers to come.
+    Options(Options),
+    /// The oldest turns are no longer part of the conversation.
+    Dropped {
+        /// How many; 0 where that was not needed, or no help.
+        turns: usize,
+    },
+    /// The models asked for are not loaded; those from before go on.
+    NotLoaded(NotLoaded),
     /// The prompt is being read: `done` of `total` tokens that were not in the cache.
     Prefill {
         /// Tokens fed so far.
@@ -72,6 +119,15 @@ pub enum Event {
     Finished(Finished),
     /// Something failed; `Failure::fatal` says whether the engine goes on.
     Failed(Failure),
+}
+
+/// Why models were not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotLoaded {
+    /// The user stopped it.
+    Stopped,
+    /// What happened and what to do, for people.
+    Failed(String),
 }
 
 /// What is loaded.
@@ -89,10 +145,17 @@ pub struct Ready {
     pub strategies: Vec<StrategyInfo>,
     /// The strategy that drafts now.
     pub strategy: &'static str,
-    /// How answers are sampled; `None` when they are greedy.
-    pub sampling: Option<SamplingInfo>,
+    /// What holds for the next answer. Its seed is a number.
+    pub options: Options,
     /// What the user should know (a strategy that cannot run and why), each one line.
     pub notes: Vec<String>,
+}
+
+impl Ready {
+    /// How answers are sampled; `None` when they are greedy.
+    pub fn sampling(&self) -> Option<SamplingInfo> {
+        SamplingInfo::of(&self.options)
+    }
 }
 
 /// How answers are sampled.
@@ -102,6 +165,20 @@ pub struct SamplingInfo {
     pub temperature: f64,
     /// The seed: the same prompt, options and seed give the same answer.
     pub seed: u64,
+}
+
+impl SamplingInfo {
+    /// How answers by `options` are sampled; `None` when they are greedy.
+    pub fn of(options: &Options) -> Option<Self> {
+        let temperature = options.sampling.temperature;
+        match options.sampling.seed {
+            Seed::Fixed(seed) if temperature > 0.0 => Some(Self {
+                temperature,
+                seed: seed.into(),
+            }),
+            Seed::Fixed(_) | Seed::Random => None,
+        }
+    }
 }
 
 /// A strategy that can be chosen.

@@ -121,6 +121,9 @@ impl Chat {
             | Event::Baseline(_)
             // What was asked for is known here before the engine confirms it.
             | Event::Strategy(_)
+            | Event::Options(_)
+            | Event::Dropped { .. }
+            | Event::NotLoaded(_)
             | Event::Prefill { .. }
             | Event::Round(_) => {}
         }

@@ -80,6 +80,9 @@ async fn run(mut handle: Handle, question: String, mut out: Out) -> anyhow::Resu
             | Event::Loading(_)
             | Event::Baseline(_)
             | Event::Strategy(_)
+            | Event::Options(_)
+            | Event::Dropped { .. }
+            | Event::NotLoaded(_)
             | Event::Prefill { .. }
             | Event::Round(_) => {}
         }

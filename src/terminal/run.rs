@@ -209,6 +209,9 @@ impl<'a> Screen<'a> {
             | Event::Loading(_)
             | Event::Ready(_)
             | Event::Strategy(_)
+            | Event::Options(_)
+            | Event::Dropped { .. }
+            | Event::NotLoaded(_)
             | Event::Prefill { .. }
             | Event::Finished(_) => {}
         }

@@ -357,7 +357,7 @@ fn context(app: &App, theme: &Theme, width: usize) -> Vec<Line<'static>> {
 
 /// How answers are sampled, if they are.
 fn sampling(app: &App, theme: &Theme) -> Vec<Line<'static>> {
-    let info = app.ready().and_then(|ready| ready.sampling);
+    let info = app.ready().and_then(|ready| ready.sampling());
     let line = info.map(|info| row("sampling", format::sampling(info), theme));
     line.into_iter().collect()
 }

@@ -49,7 +49,7 @@ fn facts(app: &App, theme: &Theme, width: u16) -> Line<'static> {
                 .shown()
                 .context_used
                 .map_or(UNKNOWN.to_owned(), |used| used.to_string());
-            let sampling = ready.sampling.map(|info| part(format::sampling(info)));
+            let sampling = ready.sampling().map(|info| part(format::sampling(info)));
             let parts = [
                 part(ready.target.clone()),
                 part(format!("ctx {used}/{}", ready.context_limit)),

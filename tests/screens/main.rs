@@ -3,6 +3,7 @@
 //! The pictures are in `snapshots/`; `cargo insta review` shows what a change does to them.
 
 mod auto;
+mod control;
 mod keys;
 mod limits;
 mod pictures;
