@@ -74,7 +74,7 @@ fn pair_memory_is_the_weights_once_the_cache_and_little_else() {
         },
         cache: None,
     };
-    let mut engine = start(settings(), engine);
+    let mut engine = start(settings(), None, engine);
     until(&mut engine, |event| {
         matches!(event, Event::Ready(_)).then_some(())
     });

@@ -35,7 +35,7 @@ fn engine() -> Handle {
         },
         cache: None,
     };
-    start(load, settings)
+    start(load, None, settings)
 }
 
 /// The first event that `found` takes.

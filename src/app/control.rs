@@ -10,6 +10,9 @@ use crate::config::options::Options;
 use crate::config::sampling::Seed;
 use crate::engine::protocol::{Command, SamplingInfo};
 
+/// What helps once the engine has ended.
+pub(super) const ENDED: &str = "the engine has ended: /reload starts it again, q quits";
+
 /// Options that were asked for and not yet confirmed.
 #[derive(Debug)]
 pub(super) struct WantedOptions {
@@ -22,7 +25,7 @@ impl App {
     /// Says why `command` must wait, where it must.
     pub(super) fn must_wait(&mut self, command: &str) -> bool {
         let why = match &self.asked {
-            _ if self.is_dead() => "the engine has ended: press q to quit".to_owned(),
+            _ if self.is_dead() => ENDED.to_owned(),
             Some(asked) if asked.cancel.is_cancelled() => {
                 format!("the answer is being stopped: then {command} works")
             }
@@ -192,7 +195,7 @@ impl App {
     /// The options of the next message; says why, where they are not known.
     fn known_options(&mut self) -> Option<Options> {
         if self.is_dead() {
-            self.say("the engine has ended: press q to quit");
+            self.say(ENDED);
             return None;
         }
         let options = self.next_options();
@@ -209,7 +212,7 @@ impl App {
         options.cloned()
     }
 
-    fn want_options(&mut self, options: Options) -> Effect {
+    pub(super) fn want_options(&mut self, options: Options) -> Effect {
         let before = self.wanted_options.take().map_or(0, |wanted| wanted.due);
         self.wanted_options = Some(WantedOptions {
             options: options.clone(),

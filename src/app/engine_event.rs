@@ -25,7 +25,7 @@ impl App {
             Event::Strategy(name) => self.drafts_with(name),
             Event::Options(options) => self.options_set(options),
             Event::Dropped { turns } => self.dropped(turns),
-            Event::NotLoaded(_) => {}
+            Event::NotLoaded(why) => self.not_loaded(&why),
             Event::Prefill { done, total } => {
                 self.set_answer_state(AnswerState::Prefill { done, total });
             }
@@ -67,6 +67,7 @@ impl App {
     }
 
     fn loaded(&mut self, ready: Ready) {
+        self.models_changed(&ready.models);
         self.phase = Phase::Ready;
         let ready = Ready {
             target: clean(&ready.target).into_owned(),
@@ -166,8 +167,11 @@ impl App {
         self.transcript.push(Kind::Error, &failure.message);
         if failure.fatal {
             self.phase = Phase::Dead;
+            self.load = None;
+            self.wanted_options = None;
             self.transcript
-                .push(Kind::Notice, "The engine has ended. Press q to quit.");
+                .push(Kind::Notice, "The engine has ended. /reload starts it again and keeps the conversation, /model takes \
+                 another model, q quits.");
             return;
         }
         if let Some(asked) = asked

@@ -10,6 +10,7 @@ pub mod geometry;
 pub mod help;
 pub mod input;
 pub mod keymap;
+pub mod picker;
 pub mod scroll;
 pub mod slash;
 pub mod transcript;
@@ -17,6 +18,7 @@ pub mod wrap;
 
 mod control;
 mod engine_event;
+mod loading;
 mod update;
 
 use std::sync::Arc;
@@ -29,10 +31,14 @@ use crate::app::control::WantedOptions;
 use crate::app::conversation::Conversation;
 use crate::app::geometry::{Geometry, PanelArea};
 use crate::app::input::Input;
+use crate::app::loading::LoadAsked;
+use crate::app::picker::Picker;
 use crate::app::scroll::Scroll;
 use crate::app::transcript::Transcript;
 use crate::cancel::Cancel;
-use crate::engine::protocol::{Command, Event, Explanation, Fetch, Loading, Ready};
+use crate::engine::protocol::{
+    Command, Event, Explanation, Fetch, Loading, ModelEntry, ModelRef, Ready,
+};
 use crate::stats::Stats;
 
 /// The panel's numbers change at most this often.
@@ -57,6 +63,8 @@ pub enum Msg {
     Resize(u16, u16),
     /// The engine's word.
     Engine(Event),
+    /// What [`Effect::ListModels`] found.
+    Models(Vec<ModelEntry>),
     /// The time that [`App::wake_at`] asked for has come.
     Tick,
 }
@@ -66,6 +74,10 @@ pub enum Msg {
 pub enum Effect {
     /// Tell the engine.
     Engine(Command),
+    /// Start another engine with these models, or with those of the start; the old one has ended.
+    Restart(Option<ModelRef>),
+    /// Find out which models can be loaded.
+    ListModels,
     /// Leave.
     Quit,
     /// Draw everything anew.
@@ -163,6 +175,8 @@ pub struct App {
     conversation: Conversation,
     asked: Option<Asked>,
     wanted_options: Option<WantedOptions>,
+    load: Option<LoadAsked>,
+    picker: Option<Picker>,
     /// What drafts, and what was asked to draft next.
     strategy: Option<&'static str>,
     wanted: Option<&'static str>,
@@ -195,6 +209,8 @@ impl App {
             conversation: Conversation::default(),
             asked: None,
             wanted_options: None,
+            load: None,
+            picker: None,
             strategy: None,
             wanted: None,
             latest: Shown::default(),
@@ -261,6 +277,11 @@ impl App {
     /// Whether an answer has been asked for and has not ended.
     pub fn answering(&self) -> bool {
         self.asked.is_some()
+    }
+
+    /// Whether the engine is at work on an answer.
+    pub fn is_computing(&self) -> bool {
+        self.asked.is_some() && matches!(self.phase, Phase::Ready)
     }
 
     /// Whether accepted tokens are marked.

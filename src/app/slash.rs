@@ -11,6 +11,12 @@ pub enum Slash {
     Retry,
     /// Puts a message back into the input: which one, counted from the end, from 1.
     Edit(usize),
+    /// Shows the models to choose from.
+    Models,
+    /// Goes on with another model.
+    Model(String),
+    /// Loads the same models again.
+    Reload,
     /// Sends the message again that did not fit, without the oldest turns.
     Drop,
     /// Shows the system prompt, or sets it to this; `off` removes it.
@@ -30,6 +36,26 @@ pub enum Slash {
 }
 
 impl Slash {
+    /// How it is typed, where it loads models.
+    pub fn loads(&self) -> Option<&'static str> {
+        match self {
+            Self::Models | Self::Model(_) => Some("/model"),
+            Self::Reload => Some("/reload"),
+            Self::Mode(_)
+            | Self::New
+            | Self::Retry
+            | Self::Edit(_)
+            | Self::Drop
+            | Self::System(_)
+            | Self::Options
+            | Self::Set(..)
+            | Self::ShowTokens
+            | Self::Panel
+            | Self::Help
+            | Self::Quit => None,
+        }
+    }
+
     /// How it is typed, where it only works while no answer is being written.
     pub fn only_between_answers(&self) -> Option<&'static str> {
         match self {
@@ -38,6 +64,9 @@ impl Slash {
             Self::Edit(_) => Some("/edit"),
             Self::Drop => Some("/drop"),
             Self::Mode(_)
+            | Self::Models
+            | Self::Model(_)
+            | Self::Reload
             | Self::System(_)
             | Self::Options
             | Self::Set(..)
@@ -52,6 +81,7 @@ impl Slash {
 /// How a command is typed and what it does, in the order of the help.
 pub const COMMANDS: &[(&str, &str)] = &[
     ("/mode NAME", "use this strategy"),
+    ("/model [REF]", "change the model"),
     ("/new", "start a new chat"),
     ("/retry", "answer again"),
     ("/edit [N]", "edit a message"),
@@ -59,6 +89,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("/system TEXT", "system prompt, off"),
     ("/set NAME X", "temperature, …"),
     ("/show tokens", "underline accepted"),
+    ("/reload", "load models again"),
     ("/panel", "panel on or off"),
     ("/help", "this help"),
     ("/quit", "quit"),
@@ -85,6 +116,9 @@ pub fn parse(text: &str) -> Option<Result<Slash, String>> {
                 "/edit takes a number: 1, or none, is the last message, 2 the one before. `{n}` is none."
             )),
         },
+        ["/model"] => Ok(Slash::Models),
+        ["/model", ..] => Ok(Slash::Model(rest.to_owned())),
+        ["/reload"] => Ok(Slash::Reload),
         ["/drop"] => Ok(Slash::Drop),
         ["/system", ..] => Ok(Slash::System(rest.to_owned())),
         ["/set"] => Ok(Slash::Options),
@@ -134,7 +168,7 @@ mod tests {
     #[test]
     fn every_command_of_the_help_is_read() {
         for (typed, _) in COMMANDS {
-            let typed = typed.replace(" [N]", " 2");
+            let typed = typed.replace(" [N]", " 2").replace(" [REF]", " ./m");
             assert!(parse(&typed).unwrap().is_ok(), "{typed}");
         }
     }

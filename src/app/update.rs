@@ -5,6 +5,7 @@ use std::time::Instant;
 use crossterm::event::{KeyCode, KeyEventKind};
 
 use crate::app::block::{Answer, AnswerState, Kind};
+use crate::app::control::ENDED;
 use crate::app::conversation::Conversation;
 use crate::app::geometry::PanelArea;
 use crate::app::help;
@@ -26,11 +27,12 @@ impl App {
         self.expire();
         let effects = match msg {
             Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-            Msg::Key(key) if self.is_dead() && key.code == KeyCode::Char('q') => vec![Effect::Quit],
+            Msg::Key(key) if self.q_quits() && key.code == KeyCode::Char('q') => vec![Effect::Quit],
             Msg::Key(key) => match action(key) {
                 Some(action) => self.act(action),
                 None => Vec::new(),
             },
+            Msg::Paste(_) if self.picker.is_some() => Vec::new(),
             Msg::Paste(text) => {
                 self.help = None;
                 self.input.insert(&text);
@@ -50,6 +52,10 @@ impl App {
             }
             Msg::Engine(event) => {
                 self.hear(event);
+                Vec::new()
+            }
+            Msg::Models(entries) => {
+                self.models_listed(entries);
                 Vec::new()
             }
             Msg::Tick => Vec::new(),
@@ -80,6 +86,9 @@ impl App {
         self.notice = None;
         if self.help.is_some() && self.act_in_help(action) {
             return Vec::new();
+        }
+        if let Some(effects) = self.act_in_picker(action) {
+            return effects;
         }
         match action {
             Action::Send => return self.enter(),
@@ -169,7 +178,7 @@ impl App {
 
     fn send(&mut self) -> Vec<Effect> {
         if self.is_dead() {
-            self.say("the engine has ended: press q to quit");
+            self.say(ENDED);
             return Vec::new();
         }
         if let Some(asked) = &self.asked {
@@ -220,11 +229,19 @@ impl App {
         {
             return Vec::new();
         }
+        if let Some(typed) = command.loads()
+            && self.must_not_load(typed)
+        {
+            return Vec::new();
+        }
         self.input.take();
         match command {
             Slash::Mode(name) => return self.mode(&name),
             Slash::Retry => return self.retry(),
             Slash::Edit(n) => return self.edit_message(n),
+            Slash::Models => return self.pick_model(),
+            Slash::Model(target) => return self.load_model(target),
+            Slash::Reload => return self.reload(),
             Slash::Drop => return self.drop_oldest(),
             Slash::System(text) => return self.system(&text),
             Slash::Options => return self.set(None),
@@ -321,7 +338,7 @@ impl App {
     }
 
     fn interrupt(&mut self, quit_asked: bool) -> Vec<Effect> {
-        if self.is_dead() || quit_asked {
+        if quit_asked || self.is_dead() && self.input.is_empty() {
             return self.quit();
         }
         if self.stop() {
@@ -343,12 +360,9 @@ impl App {
 
     /// Stops the answer; `false` when there is none, or it was asked to stop already.
     fn stop(&mut self) -> bool {
-        let Some(asked) = &self.asked else {
-            return false;
+        let Some(asked) = self.asked.as_ref().filter(|it| !it.cancel.is_cancelled()) else {
+            return self.stop_loading();
         };
-        if asked.cancel.is_cancelled() {
-            return false;
-        }
         asked.cancel.cancel();
         if let Some(answer) = self.transcript.answer_mut(asked.block) {
             answer.state = AnswerState::Stopping;
@@ -359,6 +373,9 @@ impl App {
     fn quit(&mut self) -> Vec<Effect> {
         if let Some(asked) = &self.asked {
             asked.cancel.cancel();
+        }
+        if let Some(load) = &self.load {
+            load.cancel.cancel();
         }
         vec![Effect::Quit]
     }
@@ -390,9 +407,14 @@ impl App {
         self.scroll.by(lines, self.transcript.len(), height);
     }
 
-    fn page(&self) -> isize {
+    pub(super) fn page(&self) -> isize {
         let height = isize::try_from(self.own_geometry().transcript.height).unwrap_or(1);
         (height - PAGE_OVERLAP).max(1)
+    }
+
+    /// Whether `q` quits: the engine has ended, and nothing is typed that it would be part of.
+    fn q_quits(&self) -> bool {
+        self.is_dead() && self.input.is_empty() && self.picker.is_none()
     }
 
     pub(super) fn is_dead(&self) -> bool {

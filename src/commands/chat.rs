@@ -7,8 +7,11 @@ use crate::app::AppSettings;
 use crate::cli::ChatArgs;
 use crate::config::Loaded;
 use crate::engine;
+use crate::engine::protocol::ModelEntry;
+use crate::model::fetch::Environment;
+use crate::model::inventory;
 use crate::terminal::oneshot::{self, Format};
-use crate::terminal::{self, Exit, lines};
+use crate::terminal::{self, Exit, Host, lines};
 
 use super::settings::Settings;
 use super::{UsageError, read_stdin};
@@ -26,10 +29,12 @@ pub fn run(args: &ChatArgs) -> anyhow::Result<Exit> {
         Form::Answer => Some(question(args.prompt.as_deref(), surroundings.stdin)?),
         Form::Lines | Form::Screen => None,
     };
-    let handle = engine::start(settings.load, settings.engine);
+    let load = settings.load.clone();
+    let context = load.context;
+    let start = move |models| engine::start(load.clone(), models, settings.engine.clone());
     match question {
         Some(question) => oneshot::answer(
-            handle,
+            start(None),
             question,
             if args.json {
                 Format::Json
@@ -37,15 +42,26 @@ pub fn run(args: &ChatArgs) -> anyhow::Result<Exit> {
                 Format::Text
             },
         ),
-        None if form == Form::Lines => lines::chat(handle),
+        None if form == Form::Lines => lines::chat(start(None)),
         None => {
             let app = AppSettings {
                 panel: settings.panel,
                 ..AppSettings::default()
             };
-            terminal::run(handle, app, &settings.theme)
+            terminal::run(
+                Host::new(start, move || models(context)),
+                app,
+                &settings.theme,
+            )
         }
     }
+}
+
+/// What the picker can show.
+fn models(context: usize) -> Vec<ModelEntry> {
+    Environment::from_process()
+        .map(|environment| inventory::list(&environment, context))
+        .unwrap_or_default()
 }
 
 /// The forms of a chat.

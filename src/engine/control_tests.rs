@@ -13,10 +13,11 @@ use crate::model::Token;
 use crate::model::chat_template::ChatTemplate;
 use crate::model::device::Device;
 use crate::model::load::Pair;
+use crate::model::memory::NoRoomBeside;
 use crate::model::scripted::ScriptedModel;
 use crate::model::tokenizer::Tokenizer;
 
-const CONTEXT: usize = 128;
+pub(super) const CONTEXT: usize = 128;
 const N_LOGITS: usize = 64;
 const TEMPLATE: &str =
     "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}";
@@ -40,18 +41,37 @@ fn logits(salt: u64) -> impl FnMut(&[Token]) -> Vec<f32> + Send + 'static {
     }
 }
 
-/// Pairs without waiting in their passes.
-fn load_fake() -> anyhow::Result<Loaded> {
+/// Pairs without waiting in their passes. What they write follows from the length of their name, and `broken`,
+/// `panics`, `waits` (until it is stopped) and `large` (which fits alone) are what they are called.
+fn load_fake(wanted: &Wanted, cancel: &Cancel) -> anyhow::Result<Loaded> {
+    let first = scripted(CONTEXT).names();
+    let names = wanted.models.unwrap_or(&first).clone();
+    match names.target.as_str() {
+        "broken" => anyhow::bail!("it is broken"),
+        "panics" => panic!("it panics"),
+        "waits" => loop {
+            cancel.check()?;
+            std::thread::yield_now();
+        },
+        name if name.starts_with("large") && wanted.occupied > 0 => {
+            return Err(NoRoomBeside.into());
+        }
+        "large and broken" => anyhow::bail!("it is broken"),
+        _ => {}
+    }
+    let salt = names.target.len() as u64;
     let model = |salt| {
         let fake = ScriptedModel::with_logits("fake", N_LOGITS, CONTEXT, logits(salt));
         Box::new(fake)
     };
     Ok(Loaded {
+        names,
         pair: Pair {
-            target: model(1),
+            target: model(salt),
             draft: Ok(model(1)),
             device: Device::scripted(),
             identity: None,
+            memory: 10,
             notes: Vec::new(),
         },
         tokenizer: Arc::clone(&TOKENIZER),
@@ -59,21 +79,38 @@ fn load_fake() -> anyhow::Result<Loaded> {
     })
 }
 
-struct Engine(Handle);
+/// A pair that writes by `salt`.
+fn named(salt: usize) -> ModelRef {
+    ModelRef {
+        target: "m".repeat(salt),
+        draft: "auto".into(),
+    }
+}
+
+pub(super) struct Engine(pub Handle);
 
 impl Engine {
-    fn start() -> Self {
+    pub fn start(salt: usize) -> Self {
         let mut settings = settings("plain");
         settings.options.max_tokens = 12;
         settings.options.sampling.seed = Seed::Fixed(0);
-        Self(start_with(|_, _| load_fake(), settings))
+        Self(start_with(
+            move |wanted, cancel, _| match wanted.models {
+                Some(_) => load_fake(wanted, cancel),
+                None => {
+                    let models = Some(&named(salt));
+                    load_fake(&Wanted { models, ..*wanted }, cancel)
+                }
+            },
+            settings,
+        ))
     }
 
-    fn tell(&self, command: Command) {
+    pub fn tell(&self, command: Command) {
         self.0.commands.send(command).unwrap();
     }
 
-    fn until<T>(&mut self, mut found: impl FnMut(Event) -> Option<T>) -> T {
+    pub fn until<T>(&mut self, mut found: impl FnMut(Event) -> Option<T>) -> T {
         loop {
             let event = self.0.events.blocking_recv().expect("the engine runs");
             if let Some(found) = found(event) {
@@ -83,7 +120,7 @@ impl Engine {
     }
 
     /// The answer to `text`, and how many of its tokens were read before; `None` where it was refused.
-    fn ask(&mut self, text: &str) -> Option<(String, usize)> {
+    pub fn ask(&mut self, text: &str) -> Option<(String, usize)> {
         self.tell(Command::Send {
             text: text.to_owned(),
             cancel: Cancel::new(),
@@ -104,6 +141,28 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Asks for other models: the target that is ready in the end, and why it is not the one asked for.
+    pub fn load(&mut self, models: ModelRef) -> (Vec<String>, Option<NotLoaded>) {
+        let asked = models.target.clone();
+        let cancel = Cancel::new();
+        if asked == "waits" {
+            cancel.cancel();
+        }
+        self.tell(Command::Load { models, cancel });
+        let mut ready = Vec::new();
+        let why = self.until(|event| match event {
+            Event::Ready(now) => {
+                ready.push(now.models.target.clone());
+                (now.models.target == asked).then_some(None)
+            }
+            Event::NotLoaded(why) => Some(Some(why)),
+            _ => None,
+        });
+        (ready, why)
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Send(usize),
@@ -116,6 +175,7 @@ enum Step {
     MakeRoom(usize),
     Restore(usize),
     Strategy(&'static str),
+    Load(usize),
 }
 
 const TEXTS: [&str; 4] = [
@@ -137,6 +197,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..TEXTS.len()).prop_map(Step::MakeRoom),
         1 => (0..3usize).prop_map(Step::Restore),
         2 => prop::sample::select(vec!["plain", "draft", "lookup", "auto"]).prop_map(Step::Strategy),
+        1 => (1..3usize).prop_map(Step::Load),
     ]
 }
 
@@ -149,6 +210,7 @@ fn turn(role: Role, text: &str) -> Turn {
 
 /// What the engine should know.
 struct Known {
+    salt: usize,
     turns: Vec<Turn>,
     options: Options,
 }
@@ -156,7 +218,7 @@ struct Known {
 impl Known {
     /// What a fresh engine answers.
     fn answer(&self, text: &str) -> Option<String> {
-        let mut fresh = Engine::start();
+        let mut fresh = Engine::start(self.salt);
         fresh.tell(Command::Set(self.options.clone()));
         fresh.tell(Command::Restore {
             turns: self.turns.clone(),
@@ -210,6 +272,10 @@ impl Known {
                     turns: self.turns.clone(),
                 });
             }
+            Step::Load(salt) => {
+                engine.load(named(salt));
+                self.salt = salt;
+            }
             Step::Strategy(name) => engine.tell(Command::SetStrategy(name)),
         }
         if self.options != before {
@@ -219,16 +285,16 @@ impl Known {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn an_answer_depends_on_the_conversation_alone(steps in prop::collection::vec(step(), 1..14)) {
-        let mut engine = Engine::start();
+        let mut engine = Engine::start(1);
         let options = engine.until(|event| match event {
             Event::Ready(ready) => Some(ready.options),
             _ => None,
         });
-        let mut known = Known { turns: Vec::new(), options };
+        let mut known = Known { salt: 1, turns: Vec::new(), options };
         for step in &steps {
             known.take(&mut engine, step);
         }
@@ -238,7 +304,7 @@ proptest! {
 
 #[test]
 fn a_rewind_keeps_the_cache_and_a_refusal_names_a_way_out() {
-    let mut engine = Engine::start();
+    let mut engine = Engine::start(1);
     let (first, _) = engine.ask("one").unwrap();
     let (second, _) = engine.ask("two").unwrap();
     engine.tell(Command::Rewind { turns: 1 });
@@ -281,7 +347,7 @@ fn a_rewind_keeps_the_cache_and_a_refusal_names_a_way_out() {
 
 #[test]
 fn room_is_made_by_dropping_as_few_turns_as_needed() {
-    let mut engine = Engine::start();
+    let mut engine = Engine::start(1);
     let mut turns = Vec::new();
     loop {
         let Some((answer, _)) = engine.ask("and two") else {
@@ -314,7 +380,7 @@ fn room_is_made_by_dropping_as_few_turns_as_needed() {
 
 #[test]
 fn a_seed_that_is_to_be_drawn_is_told() {
-    let mut engine = Engine::start();
+    let mut engine = Engine::start(1);
     let mut options = Options::default();
     options.sampling.seed = Seed::Random;
     options.sampling.temperature = 1.0;

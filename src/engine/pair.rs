@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::calibration::Calibrator;
 use super::calibration_cache::{CalibrationCache, Key};
-use super::protocol::{Ready, StrategyInfo};
+use super::protocol::{ModelRef, Ready, StrategyInfo};
 use crate::cancel::Cancel;
 use crate::config::options::Options;
 use crate::config::sampling::Seed;
@@ -57,6 +57,10 @@ impl Fixed {
 
 /// A loaded pair.
 pub(super) struct Pair {
+    /// What the models are called.
+    pub names: ModelRef,
+    /// Bytes that they need.
+    pub memory: u64,
     pub decoder: Decoder,
     pub tokenizer: Arc<Tokenizer>,
     pub template: ChatTemplate,
@@ -79,6 +83,7 @@ impl Pair {
         cache: Option<PathBuf>,
     ) -> (Self, Ready) {
         let Loaded {
+            names,
             pair,
             tokenizer,
             template,
@@ -112,6 +117,7 @@ impl Pair {
             notes.push(format!("drafting with {instead} instead of {strategy}"));
         }
         let ready = Ready {
+            models: names.clone(),
             target,
             draft: draft_name,
             device: pair.device.to_string(),
@@ -126,6 +132,8 @@ impl Pair {
             notes,
         };
         let pair = Self {
+            names,
+            memory: pair.memory,
             decoder,
             tokenizer,
             template,

@@ -62,8 +62,42 @@ pub enum Command {
         /// The message to come.
         text: String,
     },
+    /// Goes on with other models; the conversation stays. What is told is `Fetch`, `Loading`, then `Ready` or
+    /// `NotLoaded`.
+    Load {
+        /// Which.
+        models: ModelRef,
+        /// Stops it: the old models go on.
+        cancel: Cancel,
+    },
     /// Answers by these options from the next message on; a seed that is to be drawn is drawn now.
     Set(Options),
+}
+
+/// What a target and its draft are called, as on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelRef {
+    /// A preset, a path, or a file on the hub.
+    pub target: String,
+    /// The same, or `auto` or `none`.
+    pub draft: String,
+}
+
+/// A model that can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelEntry {
+    /// What it is called, as on the command line.
+    pub reference: String,
+    /// Its name, for people.
+    pub title: String,
+    /// What it is or where it is from, in a few words.
+    pub about: String,
+    /// Bytes of its file, where known.
+    pub size: Option<u64>,
+    /// Whether its file is on this machine.
+    pub here: bool,
+    /// Why it cannot be loaded here, if so.
+    pub unfit: Option<String>,
 }
 
 /// A message of the conversation.
@@ -133,6 +167,8 @@ pub enum NotLoaded {
 /// What is loaded.
 #[derive(Clone, Debug)]
 pub struct Ready {
+    /// What the models are called, to load them again.
+    pub models: ModelRef,
     /// Name of the target model, for people.
     pub target: String,
     /// Name of the draft model, if there is one.

@@ -51,7 +51,7 @@ impl Session {
 
     fn start_with(settings: Settings, context: usize) -> (Self, Ready) {
         let mut session = Self {
-            handle: start(scripted(context), settings),
+            handle: start(scripted(context), None, settings),
         };
         let ready = session.until(|event| match event {
             Event::Ready(ready) => Some(ready),
@@ -348,7 +348,7 @@ fn plain_decoding_is_timed_when_idle() {
 #[test]
 fn failing_to_load_is_fatal_and_said() {
     let check = |load: fn() -> anyhow::Result<Loaded>, expect: &str| {
-        let mut handle = start_with(move |_, _| load(), settings("plain"));
+        let mut handle = start_with(move |_, _, _| load(), settings("plain"));
         match handle.events.blocking_recv() {
             Some(Event::Failed(Failure {
                 message,
@@ -367,7 +367,7 @@ fn failing_to_load_is_fatal_and_said() {
 #[test]
 fn quitting_while_loading_ends_without_a_word() {
     let mut handle = start_with(
-        |cancel, _| loop {
+        |_, cancel, _| loop {
             cancel.check()?;
             std::thread::yield_now();
         },

@@ -1,6 +1,7 @@
 //! What the engine's thread does: one command after the other, and rounds until an answer ends.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use super::baseline::{IDLE_PASSES, Meter};
 use super::conversation::Conversation;
 use super::pair::{Fixed, Pair};
 use super::protocol::{
-    Command, Event, Failure, FinishReason, Finished, Inbox, Next, Round, SamplingInfo,
+    Command, Event, Failure, FinishReason, Finished, Inbox, ModelRef, Next, Round, SamplingInfo,
 };
 use super::{Settings, panic_message};
 use crate::cancel::Cancel;
@@ -27,9 +28,63 @@ const LEAST_ANSWER: usize = 16;
 /// How long timing may hold up a first message that is already there.
 const QUICK: Duration = Duration::from_millis(100);
 
+/// Models that are to take the place of those that are loaded.
+pub(super) struct Request {
+    pub models: ModelRef,
+    pub cancel: Cancel,
+}
+
+/// What stays when models go.
+pub(super) struct State<'a> {
+    fixed: Fixed,
+    strategy: &'static str,
+    /// Where calibrations are kept, if anywhere.
+    cache: Option<PathBuf>,
+    conversation: Conversation,
+    inbox: &'a Inbox,
+    waiting: Vec<Command>,
+    outbox: &'a UnboundedSender<Event>,
+}
+
+impl<'a> State<'a> {
+    /// Before the first message.
+    pub fn new(settings: Settings, inbox: &'a Inbox, outbox: &'a UnboundedSender<Event>) -> Self {
+        let fixed = Fixed::new(settings.options);
+        Self {
+            conversation: Conversation::new(fixed.options.system.clone()),
+            fixed,
+            strategy: settings.strategy,
+            cache: settings.cache,
+            inbox,
+            waiting: Vec::new(),
+            outbox,
+        }
+    }
+
+    /// Goes on with these models, and tells of them.
+    pub fn go_on(self, loaded: Loaded) -> Worker<'a> {
+        let (pair, ready) = Pair::new(loaded, self.strategy, &self.fixed, self.cache.clone());
+        let worker = Worker {
+            pair,
+            fixed: self.fixed,
+            cache: self.cache,
+            conversation: self.conversation,
+            meter: Meter::default(),
+            meter_due: true,
+            meter_warm: false,
+            inbox: self.inbox,
+            waiting: self.waiting,
+            outbox: self.outbox,
+        };
+        worker.tell(Event::Ready(ready));
+        worker
+    }
+}
+
 pub(super) struct Worker<'a> {
     pair: Pair,
     fixed: Fixed,
+    cache: Option<PathBuf>,
     conversation: Conversation,
     meter: Meter,
     /// Whether plain decoding is still to be timed at this context.
@@ -43,32 +98,36 @@ pub(super) struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    /// Builds the strategies and reports what there is.
-    pub fn new(
-        loaded: Loaded,
-        settings: Settings,
-        inbox: &'a Inbox,
-        outbox: &'a UnboundedSender<Event>,
-    ) -> Self {
-        let fixed = Fixed::new(settings.options);
-        let (pair, ready) = Pair::new(loaded, settings.strategy, &fixed, settings.cache);
-        let worker = Self {
-            pair,
-            conversation: Conversation::new(fixed.options.system.clone()),
-            fixed,
-            meter: Meter::default(),
-            meter_due: true,
-            meter_warm: false,
-            inbox,
-            waiting: Vec::new(),
-            outbox,
-        };
-        worker.tell(Event::Ready(ready));
-        worker
+    /// What stays without the models.
+    pub fn let_go(self) -> State<'a> {
+        State {
+            fixed: self.fixed,
+            strategy: self.pair.decoder.strategy(),
+            cache: self.cache,
+            conversation: self.conversation,
+            inbox: self.inbox,
+            waiting: self.waiting,
+            outbox: self.outbox,
+        }
     }
 
-    /// Obeys commands until there is nobody left to give any.
-    pub fn work(&mut self) {
+    /// What the models are called.
+    pub fn models(&self) -> &ModelRef {
+        &self.pair.names
+    }
+
+    /// Bytes that the models need.
+    pub fn memory(&self) -> u64 {
+        self.pair.memory
+    }
+
+    /// The line to the front end.
+    pub fn outbox(&self) -> &'a UnboundedSender<Event> {
+        self.outbox
+    }
+
+    /// Obeys commands until other models are asked for, or nobody is left to give any.
+    pub fn work(&mut self) -> Option<Request> {
         self.time_plain_if_quick();
         while let Some(command) = self.next_command() {
             match command {
@@ -79,8 +138,10 @@ impl<'a> Worker<'a> {
                 Command::Restore { turns } => self.forget(|it| it.restore(turns)),
                 Command::MakeRoom { text } => self.make_room(&text),
                 Command::Set(options) => self.set(options),
+                Command::Load { models, cancel } => return Some(Request { models, cancel }),
             }
         }
+        None
     }
 
     /// The next command; while none is there, passes are timed as far as that is due.
@@ -265,6 +326,7 @@ impl<'a> Worker<'a> {
                 | Command::Rewind { .. }
                 | Command::Restore { .. }
                 | Command::MakeRoom { .. }
+                | Command::Load { .. }
                 | Command::Set(_) => self.waiting.push(command),
             }
         }
@@ -348,7 +410,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn tell(&self, event: Event) {
+    pub fn tell(&self, event: Event) {
         // A front end that has gone needs no news: the closed inbox ends the work.
         let _ = self.outbox.send(event);
     }

@@ -3,6 +3,7 @@
 
 mod run;
 
+mod awake;
 mod divert;
 mod esc;
 mod frame;
@@ -12,6 +13,7 @@ mod signals;
 
 pub mod depth;
 pub mod exit;
+pub mod host;
 
 mod json;
 pub mod lines;
@@ -29,6 +31,7 @@ use tokio::time::timeout;
 use crate::engine::protocol::Handle;
 
 pub use exit::Exit;
+pub use host::Host;
 pub use run::run;
 pub use signals::cancel_on_interrupt;
 

@@ -16,18 +16,21 @@ use futures_util::StreamExt;
 use ratatui::Terminal;
 use ratatui::layout::Size;
 use tokio::select;
+use tokio::sync::oneshot::Receiver;
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::app::{App, AppSettings, Effect, Msg};
-use crate::engine::protocol::{Baseline, Event, Handle};
+use crate::engine::protocol::{Baseline, Event, Handle, ModelEntry};
 use crate::stats::Totals;
 use crate::ui::{self, Theme};
 
+use super::awake::Awake;
 use super::esc::{EscGuard, HOLD_LOCAL, HOLD_REMOTE};
 use super::exit::Exit;
 use super::frame::{FrameBackend, unbuffered_stdout};
 use super::guard::{Guard, restore};
 use super::hang_up::{HangUpWatch, terminal_is_there};
+use super::host::Host;
 use super::signals::{self, Signal, Signals};
 use super::{stdout, summary};
 
@@ -43,13 +46,12 @@ const FRAME_OF_INPUT: Duration = Duration::from_millis(8);
 const WATCH: Duration = Duration::from_millis(500);
 
 /// Shows the chat until the user leaves, and prints the session's numbers to the normal screen.
-pub fn run(handle: Handle, settings: AppSettings, theme: &Theme) -> anyhow::Result<Exit> {
+pub fn run(host: Host, settings: AppSettings, theme: &Theme) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let (ended, session) = runtime.block_on(async {
-        let mut screen =
-            Screen::open(handle, settings, theme).context("cannot take the terminal")?;
+        let mut screen = Screen::open(host, settings, theme).context("cannot take the terminal")?;
         let ended = screen.run().await;
         restore();
         super::end(screen.engine).await;
@@ -91,7 +93,11 @@ struct Session {
 struct Screen<'a> {
     app: App,
     theme: &'a Theme,
+    host: Host,
     engine: Handle,
+    /// The models that are being listed.
+    models: Option<Receiver<Vec<ModelEntry>>>,
+    awake: Awake,
     engine_runs: bool,
     session: Session,
     terminal: Terminal<FrameBackend<File>>,
@@ -109,7 +115,7 @@ struct Screen<'a> {
 }
 
 impl<'a> Screen<'a> {
-    fn open(engine: Handle, settings: AppSettings, theme: &'a Theme) -> io::Result<Self> {
+    fn open(host: Host, settings: AppSettings, theme: &'a Theme) -> io::Result<Self> {
         // The theme decides about colours, NO_COLOR included; crossterm would drop bold and reverse too.
         crossterm::style::force_color_output(true);
         let remote = ["SSH_CONNECTION", "SSH_TTY"]
@@ -127,7 +133,10 @@ impl<'a> Screen<'a> {
         Ok(Self {
             app: App::new(settings, Instant::now()),
             theme,
-            engine,
+            engine: host.start(None),
+            host,
+            models: None,
+            awake: Awake::new(),
             engine_runs: true,
             session: Session::default(),
             terminal,
@@ -167,6 +176,10 @@ impl<'a> Screen<'a> {
                     self.input(certain)?
                 }
                 event = self.engine.events.recv(), if self.engine_runs => self.engine(event)?,
+                entries = listed(&mut self.models) => {
+                    self.models = None;
+                    self.update(Msg::Models(entries))?
+                }
                 () = until(self.app.wake_at()) => self.update(Msg::Tick)?,
                 _ = watch.tick() => (!terminal_is_there()).then_some(Exit::HungUp),
             };
@@ -204,10 +217,11 @@ impl<'a> Screen<'a> {
             Event::Failed(failure) if failure.fatal => {
                 self.session.fatal = Some(failure.message.clone());
             }
+            // Other models have another one.
+            Event::Ready(_) => self.session.baseline = None,
             Event::Failed(_)
             | Event::Fetch(_)
             | Event::Loading(_)
-            | Event::Ready(_)
             | Event::Strategy(_)
             | Event::Options(_)
             | Event::Dropped { .. }
@@ -221,19 +235,26 @@ impl<'a> Screen<'a> {
     fn update(&mut self, msg: Msg) -> io::Result<Option<Exit>> {
         let pause = match msg {
             Msg::Key(_) | Msg::Paste(_) | Msg::Scroll(_) | Msg::Resize(..) => FRAME_OF_INPUT,
-            Msg::Engine(_) | Msg::Tick => self.frame,
+            Msg::Engine(_) | Msg::Models(_) | Msg::Tick => self.frame,
         };
         self.changed = Some(self.changed.map_or(pause, |due| due.min(pause)));
         for effect in self.app.update(msg, Instant::now()) {
             match effect {
                 // An engine that has ended has said so in its events.
                 Effect::Engine(command) => drop(self.engine.commands.send(command)),
+                Effect::Restart(models) => {
+                    self.engine = self.host.start(models);
+                    self.engine_runs = true;
+                    self.session.fatal = None;
+                }
+                Effect::ListModels => self.models = Some(self.host.models()),
                 Effect::Quit => return Ok(Some(Exit::Done)),
                 Effect::ClearScreen => self.redraw()?,
                 Effect::Suspend if signals::can_stop() => signals::ask_job_to_stop()?,
                 Effect::Suspend => {}
             }
         }
+        self.awake.set(self.app.is_computing());
         Ok(None)
     }
 
@@ -284,6 +305,14 @@ impl<'a> Screen<'a> {
         self.changed = None;
         self.drawn = Some(Instant::now());
         Ok(())
+    }
+}
+
+/// Waits for the list of models; for ever when none was asked for.
+async fn listed(models: &mut Option<Receiver<Vec<ModelEntry>>>) -> Vec<ModelEntry> {
+    match models {
+        Some(models) => models.await.unwrap_or_default(),
+        None => pending().await,
     }
 }
 

@@ -22,6 +22,7 @@ mod format;
 mod help;
 mod input;
 mod panel;
+mod picker;
 mod progress;
 mod status;
 mod strip;
@@ -48,7 +49,10 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
     let geometry = app.geometry(screen);
     let buffer = frame.buffer_mut();
     buffer.set_style(screen, theme.background);
-    if app.help().is_some() {
+    let mut cursor = None;
+    if app.picker().is_some() {
+        cursor = picker::draw(app, theme, geometry.transcript, buffer);
+    } else if app.help().is_some() {
         help::draw(app, theme, geometry.help(), buffer);
     } else {
         conversation(app, theme, &geometry, buffer);
@@ -74,7 +78,8 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
         PanelArea::Strip(area) => strip::draw(app, theme, area, buffer),
     }
     status::draw(app, theme, geometry.status, buffer);
-    if let Some(cursor) = input::draw(app, theme, &geometry, buffer) {
+    let typing = input::draw(app, theme, &geometry, buffer);
+    if let Some(cursor) = cursor.or(typing) {
         frame.set_cursor_position(cursor);
     }
 }

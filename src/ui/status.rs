@@ -64,7 +64,8 @@ fn facts(app: &App, theme: &Theme, width: u16) -> Line<'static> {
 /// The keys that matter now, the most important first.
 fn hints(app: &App) -> &'static [&'static str] {
     match (app.phase(), app.help().is_some(), app.answering()) {
-        (Phase::Dead, _, _) => &["q quit"],
+        _ if app.picker().is_some() => &["Enter load", "Esc close"],
+        (Phase::Dead, _, _) => &["/reload", "q quit"],
         (_, true, _) => &["Esc close"],
         (_, false, true) => &["Ctrl-C stop", "Shift-Tab strategy"],
         (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_), false, false) => {

@@ -6,5 +6,6 @@ mod auto;
 mod control;
 mod keys;
 mod limits;
+mod models;
 mod pictures;
 mod user;

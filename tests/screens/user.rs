@@ -13,8 +13,8 @@ use speck::cancel::Cancel;
 use speck::config::options::Options;
 use speck::config::sampling::Seed;
 use speck::engine::protocol::{
-    Baseline, Command, Event, Explanation, Failure, Fetch, FinishReason, Finished, Loading, Piece,
-    Ready, Round, StrategyInfo,
+    Baseline, Command, Event, Explanation, Failure, Fetch, FinishReason, Finished, Loading,
+    ModelRef, Piece, Ready, Round, StrategyInfo,
 };
 use speck::ui::{ColorDepth, Theme, draw};
 
@@ -83,6 +83,10 @@ impl User {
                     format!("restore {}", turns.join(" | "))
                 }
                 Effect::Engine(Command::MakeRoom { text }) => format!("make room for {text}"),
+                Effect::Engine(Command::Load { models, cancel }) => {
+                    self.cancels.push(cancel);
+                    format!("load {} {}", models.target, models.draft)
+                }
                 Effect::Engine(Command::Set(options)) => {
                     let usual = self::options();
                     let changed = options.list().zip(usual.list());
@@ -93,6 +97,11 @@ impl User {
                     words.extend(options.system.map(|system| format!("system {system}")));
                     format!("set {}", words.join(", "))
                 }
+                Effect::Restart(models) => {
+                    let models = models.map(|models| format!("{} {}", models.target, models.draft));
+                    format!("restart {}", models.unwrap_or_default())
+                }
+                Effect::ListModels => "list models".to_owned(),
                 Effect::Quit => "quit".to_owned(),
                 Effect::ClearScreen => "clear".to_owned(),
                 Effect::Suspend => "suspend".to_owned(),
@@ -275,6 +284,10 @@ pub fn ready() -> Event {
         cycled: name != "lookup-transformers",
     };
     Event::Ready(Ready {
+        models: ModelRef {
+            target: "smollm2-135m".to_owned(),
+            draft: "auto".to_owned(),
+        },
         target: "SmolLM2-135M-Instruct".to_owned(),
         draft: Some("smollm2-135m-draft".to_owned()),
         device: "cpu ×2".to_owned(),
