@@ -208,7 +208,7 @@ impl App {
     /// The options of the next message, once the models are loaded.
     pub(super) fn next_options(&self) -> Option<Options> {
         let wanted = self.wanted_options.as_ref().map(|wanted| &wanted.options);
-        let options = wanted.or(self.ready.as_ref().map(|ready| &ready.options));
+        let options = wanted.or(self.ready.as_ref().map(|ready| &*ready.options));
         options.cloned()
     }
 
@@ -224,7 +224,7 @@ impl App {
     /// The engine answers by `options` now.
     pub(super) fn options_set(&mut self, options: Options) {
         if let Some(ready) = &mut self.ready {
-            ready.options = options;
+            *ready.options = options;
         }
         if let Some(wanted) = &mut self.wanted_options {
             wanted.due -= 1;

@@ -44,9 +44,8 @@ impl App {
     /// Says why `command` cannot load models now, where it cannot.
     pub(super) fn must_not_load(&mut self, command: &str) -> bool {
         match (&self.phase, &self.asked) {
-            (Phase::Dead, _) => false,
             (Phase::Ready, Some(_)) => self.must_wait(command),
-            (Phase::Ready, None) => false,
+            (Phase::Ready, None) | (Phase::Dead, _) => false,
             (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_), _) => {
                 self.say(match self.load {
                     Some(_) => "models are being loaded: Esc stops that",

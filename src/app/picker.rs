@@ -60,6 +60,13 @@ impl Picker {
         self.selected
     }
 
+    /// Adds what was pasted, as one line.
+    pub(super) fn paste(&mut self, text: &str) {
+        self.filter
+            .push_str(clean(text).lines().next().unwrap_or_default());
+        self.selected = 0;
+    }
+
     fn go(&mut self, by: isize) {
         let last = self.shown().len().saturating_sub(1);
         self.selected = self.selected.saturating_add_signed(by).min(last);

@@ -32,10 +32,12 @@ impl App {
                 Some(action) => self.act(action),
                 None => Vec::new(),
             },
-            Msg::Paste(_) if self.picker.is_some() => Vec::new(),
             Msg::Paste(text) => {
                 self.help = None;
-                self.input.insert(&text);
+                match &mut self.picker {
+                    Some(picker) => picker.paste(&text),
+                    None => self.input.insert(&text),
+                }
                 Vec::new()
             }
             Msg::Scroll(lines) => {

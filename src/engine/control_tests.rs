@@ -94,13 +94,11 @@ impl Engine {
         let mut settings = settings("plain");
         settings.options.max_tokens = 12;
         settings.options.sampling.seed = Seed::Fixed(0);
+        let first = named(salt);
         Self(start_with(
-            move |wanted, cancel, _| match wanted.models {
-                Some(_) => load_fake(wanted, cancel),
-                None => {
-                    let models = Some(&named(salt));
-                    load_fake(&Wanted { models, ..*wanted }, cancel)
-                }
+            move |wanted, cancel, _| {
+                let models = Some(wanted.models.unwrap_or(&first));
+                load_fake(&Wanted { models, ..*wanted }, cancel)
             },
             settings,
         ))
@@ -247,7 +245,7 @@ impl Known {
                 self.turns.clear();
             }
             Step::Temperature(warm) => {
-                self.options.sampling.temperature = f64::from(u8::from(warm))
+                self.options.sampling.temperature = f64::from(u8::from(warm));
             }
             Step::Seed(seed) => {
                 self.options.sampling.seed = Seed::Fixed(seed);
@@ -291,7 +289,7 @@ proptest! {
     fn an_answer_depends_on_the_conversation_alone(steps in prop::collection::vec(step(), 1..14)) {
         let mut engine = Engine::start(1);
         let options = engine.until(|event| match event {
-            Event::Ready(ready) => Some(ready.options),
+            Event::Ready(ready) => Some(*ready.options),
             _ => None,
         });
         let mut known = Known { salt: 1, turns: Vec::new(), options };
@@ -308,9 +306,9 @@ fn a_rewind_keeps_the_cache_and_a_refusal_names_a_way_out() {
     let (first, _) = engine.ask("one").unwrap();
     let (second, _) = engine.ask("two").unwrap();
     engine.tell(Command::Rewind { turns: 1 });
-    let (again, reused) = engine.ask("two").unwrap();
+    let (again, n_reused) = engine.ask("two").unwrap();
     assert_eq!(again, second);
-    assert!(reused > first.len() / 8, "{reused}");
+    assert!(n_reused > first.len() / 8, "{n_reused}");
 
     let long = "word ".repeat(CONTEXT);
     engine.tell(Command::Send {
@@ -349,10 +347,7 @@ fn a_rewind_keeps_the_cache_and_a_refusal_names_a_way_out() {
 fn room_is_made_by_dropping_as_few_turns_as_needed() {
     let mut engine = Engine::start(1);
     let mut turns = Vec::new();
-    loop {
-        let Some((answer, _)) = engine.ask("and two") else {
-            break;
-        };
+    while let Some((answer, _)) = engine.ask("and two") {
         turns.push(answer);
     }
     engine.tell(Command::MakeRoom {

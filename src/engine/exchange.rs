@@ -18,7 +18,7 @@ use crate::model::memory::NoRoomBeside;
 /// means that there are none; `quit` ends everything.
 pub(super) fn exchange<'a>(
     worker: Worker<'a>,
-    request: Request,
+    request: &Request,
     load: &mut Load,
     quit: &Cancel,
 ) -> anyhow::Result<Worker<'a>> {

@@ -123,7 +123,7 @@ fn run(
         let loaded = load(&first, cancel, &mut progress)?;
         let mut worker = State::new(settings, inbox, outbox).go_on(loaded);
         while let Some(request) = worker.work() {
-            worker = exchange(worker, request, &mut *load, cancel)?;
+            worker = exchange(worker, &request, &mut *load, cancel)?;
         }
         Ok(())
     }));

@@ -94,7 +94,7 @@ impl Pair {
         let ends = tokenizer.end_of_turn().to_vec();
         let draft = pair.draft.map(|model| Drafter::new(model, fixed.sampling));
         let kept = cache.zip(pair.identity);
-        let calibrations = calibrations(&kept, &pair.device, fixed);
+        let calibrations = calibrations(kept.as_ref(), &pair.device, fixed);
         let calibration = calibrations.as_ref().and_then(CalibrationCache::load);
         let calibrator = Calibrator::new(draft.clone().ok(), calibration.is_none());
         let (strategies, missing) = strategy::build_all(&Parts {
@@ -128,7 +128,7 @@ impl Pair {
                 .map(info)
                 .collect(),
             strategy: decoder.strategy(),
-            options: fixed.options.clone(),
+            options: Box::new(fixed.options.clone()),
             notes,
         };
         let pair = Self {
@@ -158,7 +158,7 @@ impl Pair {
             self.set_draft_length(after.options.draft_length);
         }
         if before.sampling.is_greedy() != after.sampling.is_greedy() {
-            self.calibrations = calibrations(&self.kept, &self.device, after);
+            self.calibrations = calibrations(self.kept.as_ref(), &self.device, after);
             let known = self.calibrations.as_ref().and_then(CalibrationCache::load);
             if let Some(calibration) = &known {
                 self.decoder.calibrate(calibration);
@@ -193,11 +193,11 @@ impl Pair {
 }
 
 fn calibrations(
-    kept: &Option<(PathBuf, Identity)>,
+    kept: Option<&(PathBuf, Identity)>,
     device: &Device,
     fixed: &Fixed,
 ) -> Option<CalibrationCache> {
-    let (folder, models) = kept.as_ref()?;
+    let (folder, models) = kept?;
     let key = Key::new(models.clone(), device, fixed.sampling.is_greedy());
     Some(CalibrationCache::new(folder.clone(), key))
 }

@@ -182,7 +182,7 @@ pub struct Ready {
     /// The strategy that drafts now.
     pub strategy: &'static str,
     /// What holds for the next answer. Its seed is a number.
-    pub options: Options,
+    pub options: Box<Options>,
     /// What the user should know (a strategy that cannot run and why), each one line.
     pub notes: Vec<String>,
 }

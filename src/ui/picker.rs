@@ -18,6 +18,7 @@ use ratatui::text::{Line, Span};
 use crate::app::App;
 use crate::app::picker::Picker;
 use crate::app::wrap::{Break, text_width, wrap};
+use crate::clean::clean;
 use crate::engine::protocol::ModelEntry;
 use crate::ui::format::bytes;
 use crate::ui::theme::Theme;
@@ -129,16 +130,12 @@ fn entry_line(entry: &ModelEntry, chosen: bool, columns: usize, theme: &Theme) -
 
 /// What is told of the choice: why it cannot be loaded, its name on the command line, what it is.
 fn detail(entry: &ModelEntry, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    // The name is kept as it is, to be loaded by.
+    let name = clean(&entry.reference);
+    let told = [entry.unfit.as_deref(), Some(&name), Some(&entry.about)];
     let mut row = 0;
-    let told = [
-        entry.unfit.as_ref(),
-        Some(&entry.reference),
-        Some(&entry.about),
-    ];
-    for text in told {
-        if let Some(text) = text.filter(|text| !text.is_empty()) {
-            row += paragraph(text, row, theme, area, buffer);
-        }
+    for text in told.into_iter().flatten().filter(|text| !text.is_empty()) {
+        row += paragraph(text, row, theme, area, buffer);
     }
 }
 

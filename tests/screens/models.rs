@@ -67,7 +67,7 @@ fn other() -> Event {
         panic!("it is ready")
     };
     let mut models = ready.models.clone();
-    models.target = "qwen2.5-1.5b".to_owned();
+    "qwen2.5-1.5b".clone_into(&mut models.target);
     Event::Ready(Ready {
         models,
         target: "Qwen2.5-1.5B".to_owned(),
@@ -116,6 +116,11 @@ fn a_model_is_chosen_with_arrows_and_typing() {
         user.picture()
             .contains("› weights and context need 44.2 GiB")
     );
+    let mut user = picking(SIZE, "");
+    user.update(Msg::Paste("1.5\x1b\nB".into()));
+    assert_eq!(user.app.picker().unwrap().filter(), "1.5␛");
+    let user = picking(SIZE, "<Down><Down><Down>");
+    assert!(user.picture().contains("/models/日本語␛[31m.gguf"));
     let user = picking(SIZE, "<Esc>ab");
     assert_eq!(user.app.input().text(), "ab");
     // Nothing is listed yet.

@@ -299,7 +299,7 @@ pub fn ready() -> Event {
             strategy("lookup-transformers", "as the library does"),
         ],
         strategy: "draft",
-        options: options(),
+        options: Box::new(options()),
         notes: Vec::new(),
     })
 }
