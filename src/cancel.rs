@@ -8,7 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Clones share the request. It is never taken back: each piece of work gets a new one, so a late
 /// request cannot hit the wrong work.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct Cancel {
+    asked: Arc<AtomicBool>,
+    /// Another request that counts as well.
+    also: Option<Arc<AtomicBool>>,
+}
 
 /// The error of work that stopped because it was asked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,12 +27,22 @@ impl Cancel {
 
     /// Asks the work to stop.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.asked.store(true, Ordering::Relaxed);
     }
 
     /// Whether the work was asked to stop.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        let made = |request: &Arc<AtomicBool>| request.load(Ordering::Relaxed);
+        made(&self.asked) || self.also.as_ref().is_some_and(made)
+    }
+
+    /// This request, for work that `other` stops as well.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        Self {
+            asked: Arc::clone(&self.asked),
+            also: Some(Arc::clone(&other.asked)),
+        }
     }
 
     /// `Err(Cancelled)` once the work was asked to stop.

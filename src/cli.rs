@@ -16,6 +16,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 
 use crate::bench::Contender;
+use crate::config::sampling::whole;
 use crate::config::{Config, Device, MAX_CONTEXT, MAX_DRAFT_LENGTH, MAX_MAX_TOKENS, MAX_THREADS};
 use crate::model::shape;
 use crate::strategy;
@@ -103,10 +104,10 @@ pub struct ChatArgs {
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(strategy::names()))]
     pub strategy: Option<String>,
     /// Tokens that the draft model drafts in a round, 1 to 16 [key: decoding.draft_length]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_DRAFT_LENGTH))]
+    #[arg(long, value_name = "N", value_parser = whole::<1, MAX_DRAFT_LENGTH>)]
     pub draft_length: Option<u64>,
     /// The longest answer, in tokens [key: decoding.max_tokens]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_MAX_TOKENS))]
+    #[arg(long, value_name = "N", value_parser = whole::<1, MAX_MAX_TOKENS>)]
     pub max_tokens: Option<u64>,
     /// The system prompt [key: chat.system]
     #[arg(long, value_name = "TEXT")]

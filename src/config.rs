@@ -4,6 +4,7 @@
 //! and what is valid there.** Names that only other modules can judge (a theme, a strategy, a model)
 //! stay text here; [`Loaded::blame`] words their errors in the same way.
 
+pub mod options;
 pub mod sampling;
 
 use std::env;

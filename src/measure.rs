@@ -99,6 +99,7 @@ impl Costs {
             draft,
             device,
             identity: _,
+            memory: _,
             notes: _,
         } = pair;
         progress("measuring: reading a prompt", 0, 1);

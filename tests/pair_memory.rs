@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 
 use speck::cancel::Cancel;
+use speck::config::options::Options;
 use speck::engine::protocol::{Command, Event, FinishReason, Handle};
 use speck::engine::{Settings, start};
 use speck::model::device::DeviceChoice;
 use speck::model::load::{DraftChoice, LoadSettings, load};
 use speck::model::registry::Reference;
-use speck::sampling::Sampling;
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate};
 
 const CONTEXT: usize = 1024;
@@ -67,14 +67,14 @@ fn pair_memory_is_the_weights_once_the_cache_and_little_else() {
     let mb = |bytes: u64| bytes as f64 / 1e6;
     let engine = Settings {
         strategy: "draft",
-        draft_length: 4,
-        max_tokens: CONTEXT,
-        system: None,
+        options: Options {
+            draft_length: 4,
+            max_tokens: CONTEXT,
+            ..Options::default()
+        },
         cache: None,
-        stop: Vec::new(),
-        sampling: Sampling::default(),
     };
-    let mut engine = start(settings(), engine);
+    let mut engine = start(settings(), None, engine);
     until(&mut engine, |event| {
         matches!(event, Event::Ready(_)).then_some(())
     });

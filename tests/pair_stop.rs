@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use speck::cancel::Cancel;
+use speck::config::options::Options;
 use speck::engine::protocol::{Command, Event, FinishReason, Handle};
 use speck::engine::{Settings, start};
 use speck::model::device::DeviceChoice;
 use speck::model::load::{DraftChoice, LoadSettings};
 use speck::model::registry::Reference;
-use speck::sampling::Sampling;
 
 const STOPS: usize = 200;
 
@@ -28,14 +28,14 @@ fn engine() -> Handle {
     };
     let settings = Settings {
         strategy: "draft",
-        draft_length: 8,
-        max_tokens: 512,
-        sampling: Sampling::default(),
-        stop: Vec::new(),
-        system: None,
+        options: Options {
+            draft_length: 8,
+            max_tokens: 512,
+            ..Options::default()
+        },
         cache: None,
     };
-    start(load, settings)
+    start(load, None, settings)
 }
 
 /// The first event that `found` takes.

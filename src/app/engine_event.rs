@@ -23,6 +23,9 @@ impl App {
             Event::Ready(ready) => self.loaded(ready),
             Event::Baseline(baseline) => self.measured(baseline),
             Event::Strategy(name) => self.drafts_with(name),
+            Event::Options(options) => self.options_set(options),
+            Event::Dropped { turns } => self.dropped(turns),
+            Event::NotLoaded(why) => self.not_loaded(&why),
             Event::Prefill { done, total } => {
                 self.set_answer_state(AnswerState::Prefill { done, total });
             }
@@ -64,6 +67,7 @@ impl App {
     }
 
     fn loaded(&mut self, ready: Ready) {
+        self.models_changed(&ready.models);
         self.phase = Phase::Ready;
         let ready = Ready {
             target: clean(&ready.target).into_owned(),
@@ -113,6 +117,7 @@ impl App {
             asked.strategies.push(round.strategy);
         }
         self.transcript.append(asked.block, &round.pieces);
+        self.conversation.write(&round.pieces);
         self.set_answer_state(AnswerState::Writing);
         self.drafts_with(round.strategy);
         self.latest.stats.push(round);
@@ -131,6 +136,7 @@ impl App {
                 text: finished.rest,
                 drafter: None,
             };
+            self.conversation.write(std::slice::from_ref(&rest));
             self.transcript.append(asked.block, &[rest]);
         }
         self.refresh(true);
@@ -150,18 +156,23 @@ impl App {
             drafters: stats.answer().drafters(),
         };
         self.end_answer(AnswerState::Ended(summary));
+        self.conversation.end(finished.answer_tokens > 0);
         self.asked = None;
     }
 
     fn failed(&mut self, failure: &Failure) {
         self.refresh(true);
         self.end_answer(AnswerState::Failed);
+        self.conversation.end(false);
         let asked = self.asked.take();
         self.transcript.push(Kind::Error, &failure.message);
         if failure.fatal {
             self.phase = Phase::Dead;
+            self.load = None;
+            self.wanted_options = None;
             self.transcript
-                .push(Kind::Notice, "The engine has ended. Press q to quit.");
+                .push(Kind::Notice, "The engine has ended. /reload starts it again and keeps the conversation, /model takes \
+                 another model, q quits.");
             return;
         }
         if let Some(asked) = asked {

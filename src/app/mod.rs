@@ -5,6 +5,7 @@
 //! **Text from outside is cleaned when it comes in**; what is sent to the engine stays as typed.
 
 pub mod block;
+pub mod conversation;
 pub mod copy;
 pub mod draft;
 pub mod find;
@@ -16,6 +17,7 @@ pub mod input;
 pub mod keymap;
 pub mod layer;
 pub mod markdown;
+pub mod picker;
 pub mod popup;
 pub mod saved;
 pub mod scroll;
@@ -24,7 +26,9 @@ pub mod transcript;
 pub mod typed;
 pub mod wrap;
 
+mod control;
 mod engine_event;
+mod loading;
 mod outside;
 mod report;
 mod search;
@@ -37,11 +41,15 @@ use crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
 use crate::app::block::{Kind, View};
+use crate::app::control::WantedOptions;
+use crate::app::conversation::Conversation;
 use crate::app::copy::Copy;
 use crate::app::find::Find;
 use crate::app::geometry::{Geometry, PanelArea};
 use crate::app::highlight::{Highlighted, Job};
 use crate::app::input::{Edit, Input};
+use crate::app::loading::LoadAsked;
+use crate::app::picker::Picker;
 use crate::app::popup::PopupState;
 use crate::app::saved::SavedChats;
 use crate::app::scroll::Scroll;
@@ -49,7 +57,9 @@ use crate::app::search::Search;
 use crate::app::transcript::Transcript;
 use crate::app::typed::Typed;
 use crate::cancel::Cancel;
-use crate::engine::protocol::{Command, Event, Explanation, Fetch, Loading, Ready};
+use crate::engine::protocol::{
+    Command, Event, Explanation, Fetch, Loading, ModelEntry, ModelRef, Ready,
+};
 use crate::session::{Note, Request};
 use crate::stats::Stats;
 
@@ -85,6 +95,8 @@ pub enum Msg {
     Highlighted(Highlighted),
     /// The word of the one who saves chats.
     Session(Note),
+    /// What [`Effect::ListModels`] found.
+    Models(Vec<ModelEntry>),
     /// The time that [`App::wake_at`] asked for has come.
     Tick,
 }
@@ -106,6 +118,10 @@ pub enum Effect {
     Highlight(Job),
     /// Ask the one who saves chats.
     Session(Request),
+    /// Start another engine with these models, or with those of the start; the old one has ended.
+    Restart(Option<ModelRef>),
+    /// Find out which models can be loaded.
+    ListModels,
     /// Leave.
     Quit,
     /// Draw everything anew.
@@ -214,7 +230,11 @@ pub struct App {
     input: Input,
     popup: PopupState,
     search: Option<Search>,
+    conversation: Conversation,
     asked: Option<Asked>,
+    wanted_options: Option<WantedOptions>,
+    load: Option<LoadAsked>,
+    picker: Option<Picker>,
     /// What drafts, and what was asked to draft next.
     strategy: Option<&'static str>,
     wanted: Option<&'static str>,
@@ -254,7 +274,11 @@ impl App {
             input: Input::new(settings.history),
             popup: PopupState::default(),
             search: None,
+            conversation: Conversation::default(),
             asked: None,
+            wanted_options: None,
+            load: None,
+            picker: None,
             strategy: None,
             wanted: None,
             latest: Shown::default(),
@@ -329,6 +353,11 @@ impl App {
     /// Whether an answer has been asked for and has not ended.
     pub fn answering(&self) -> bool {
         self.asked.is_some()
+    }
+
+    /// Whether the engine is at work on an answer.
+    pub fn is_computing(&self) -> bool {
+        self.asked.is_some() && matches!(self.phase, Phase::Ready)
     }
 
     /// Whether accepted tokens are marked.

@@ -55,7 +55,7 @@ pub(super) struct PopupState {
 impl App {
     /// The list above the input, where there is something to list and room for it.
     pub fn popup(&self) -> Option<Popup> {
-        if self.find.is_some() || self.saved.is_some() {
+        if self.find.is_some() || self.saved.is_some() || self.picker.is_some() {
             return None;
         }
         if self.searching() {

@@ -5,7 +5,7 @@ use crate::app::input::Edit;
 use crate::app::keymap::Action;
 use crate::app::{App, Effect};
 use crate::clean::clean;
-use crate::engine::protocol::{Command, FinishReason};
+use crate::engine::protocol::FinishReason;
 use crate::session::export::{self, Part, document, one_line, you};
 use crate::session::record::{Reason, Turn};
 use crate::session::{Entry, Id, Note, Opened, Request};
@@ -223,7 +223,7 @@ impl App {
 
     /// Shows a chat that was opened, and has the engine go on with it.
     fn opened(&mut self, opened: Opened) -> Vec<Effect> {
-        let turns = opened.messages();
+        let commands = opened.commands();
         let Opened {
             id,
             conversation,
@@ -232,8 +232,9 @@ impl App {
         self.saved = None;
         self.clear_conversation();
         for turn in &conversation.turns {
-            self.transcript.push(Kind::User, &turn.user);
+            let question = self.transcript.push(Kind::User, &turn.user);
             self.transcript.push(answer(turn), &turn.answer);
+            self.conversation.put(question, &turn.user, &turn.answer);
         }
         if let Some(repaired) = repaired {
             self.tell(Kind::Notice, &repaired);
@@ -251,7 +252,7 @@ impl App {
         }
         self.scroll.to_end();
         self.say(format!("{id} goes on"));
-        vec![Effect::Engine(Command::Restore(turns))]
+        commands.map(Effect::Engine).into()
     }
 
     /// Says that the opened chat was with another model than the one that is loaded.

@@ -13,6 +13,20 @@ pub enum Slash {
     Mode(String),
     /// Starts a new conversation.
     New,
+    /// Goes on with another model, or shows those to choose from.
+    Model(Option<String>),
+    /// Loads the same models again.
+    Reload,
+    /// Answers the last message again.
+    Retry,
+    /// Puts a message back into the input: which one, counted from the end, from 1.
+    Edit(String),
+    /// Sends the message again that did not fit, without the oldest turns.
+    Drop,
+    /// Shows the system prompt, or sets it to this; `off` removes it.
+    System(String),
+    /// Lists the options of answers, or sets one: its name and value.
+    Set(String),
     /// Marks accepted tokens, or stops marking them.
     ShowTokens,
     /// Copies the last answer, the Nth last (a number) or its last code block (`code`).
@@ -99,12 +113,60 @@ pub const COMMANDS: &[Command] = &[
         choices: strategies,
     },
     Command {
+        name: "model",
+        argument: Argument::Optional("REF"),
+        help: "change the model",
+        while_answering: true,
+        read: |reference| Slash::Model(given(reference)),
+        choices: nothing,
+    },
+    Command {
         name: "new",
         argument: Argument::None,
         help: "start a new chat",
         while_answering: false,
         read: |_| Slash::New,
         choices: nothing,
+    },
+    Command {
+        name: "retry",
+        argument: Argument::None,
+        help: "answer again",
+        while_answering: false,
+        read: |_| Slash::Retry,
+        choices: nothing,
+    },
+    Command {
+        name: "edit",
+        argument: Argument::Optional("N"),
+        help: "edit a message",
+        while_answering: false,
+        read: Slash::Edit,
+        choices: nothing,
+    },
+    Command {
+        name: "drop",
+        argument: Argument::None,
+        help: "make room, resend",
+        while_answering: false,
+        read: |_| Slash::Drop,
+        choices: nothing,
+    },
+    Command {
+        name: "system",
+        argument: Argument::Optional("TEXT"),
+        help: "system prompt, or off",
+        while_answering: true,
+        read: Slash::System,
+        choices: |_| vec![Choice::new("off", "leave it to the template")],
+    },
+    Command {
+        name: "set",
+        argument: Argument::Optional("NAME X"),
+        help: "temperature, …",
+        while_answering: true,
+        read: Slash::Set,
+        choices: options,
     },
     Command {
         name: "show",
@@ -159,6 +221,14 @@ pub const COMMANDS: &[Command] = &[
         while_answering: true,
         read: Slash::Theme,
         choices: themes,
+    },
+    Command {
+        name: "reload",
+        argument: Argument::None,
+        help: "load models again",
+        while_answering: true,
+        read: |_| Slash::Reload,
+        choices: nothing,
     },
     Command {
         name: "panel",
@@ -221,6 +291,17 @@ fn nothing(_: &App) -> Vec<Choice> {
 fn themes(app: &App) -> Vec<Choice> {
     app.themes()
         .map(|(name, now)| Choice::new(name, if now { "now" } else { "" }))
+        .collect()
+}
+
+fn options(app: &App) -> Vec<Choice> {
+    let options = app.next_options().unwrap_or_default();
+    options
+        .list()
+        .map(|(name, value)| Choice {
+            more: true,
+            ..Choice::new(name, format!("now {value}"))
+        })
         .collect()
 }
 

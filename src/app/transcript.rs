@@ -149,6 +149,30 @@ impl Transcript {
         }
     }
 
+    /// Forgets block `index` and all after it.
+    pub fn truncate(&mut self, index: usize) {
+        self.blocks.truncate(index);
+        self.starts.truncate(index);
+    }
+
+    /// Adds a block before block `index`, or at the end.
+    pub fn insert(&mut self, index: usize, kind: Kind, text: &str) {
+        let index = index.min(self.blocks.len());
+        let mut block = Block::new(self.next_id, kind, text, self.view);
+        self.jobs.extend(block.take_job());
+        self.next_id += 1;
+        self.blocks.insert(index, block);
+        self.starts.push(0);
+        self.restart(index.saturating_sub(1));
+    }
+
+    /// Forgets block `index`.
+    pub fn remove(&mut self, index: usize) {
+        self.blocks.remove(index);
+        self.starts.pop();
+        self.restart(index.saturating_sub(1));
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.blocks.clear();

@@ -5,6 +5,8 @@ use std::time::Instant;
 use crossterm::event::{KeyCode, KeyEventKind};
 
 use crate::app::block::{Answer, AnswerState, Kind};
+use crate::app::control::ENDED;
+use crate::app::conversation::Conversation;
 use crate::app::geometry::PanelArea;
 use crate::app::help;
 use crate::app::input::Edit;
@@ -26,15 +28,17 @@ impl App {
         self.expire();
         let mut effects = match msg {
             Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-            Msg::Key(key)
-                if self.is_dead() && self.find.is_none() && key.code == KeyCode::Char('q') =>
-            {
-                vec![Effect::Quit]
-            }
+            Msg::Key(key) if self.q_quits() && key.code == KeyCode::Char('q') => vec![Effect::Quit],
             Msg::Key(key) => match action(key) {
                 Some(action) => self.act(action),
                 None => Vec::new(),
             },
+            Msg::Paste(text) if self.picker.is_some() => {
+                if let Some(picker) = &mut self.picker {
+                    picker.paste(&text);
+                }
+                Vec::new()
+            }
             Msg::Paste(text) if self.saved.is_some() => {
                 self.filter_saved(&text);
                 Vec::new()
@@ -78,6 +82,10 @@ impl App {
                 self.transcript.highlighted(&highlighted);
                 Vec::new()
             }
+            Msg::Models(entries) => {
+                self.models_listed(entries);
+                Vec::new()
+            }
             Msg::Session(note) => self.hear_of_saving(note),
             Msg::Tick => Vec::new(),
         };
@@ -119,6 +127,9 @@ impl App {
         self.notice = None;
         if self.help.is_some() && self.act_in_help(action) {
             return Vec::new();
+        }
+        if let Some(effects) = self.act_in_picker(action) {
+            return effects;
         }
         if let Some(effects) = self.act_in_saved(action) {
             return effects;
@@ -227,7 +238,7 @@ impl App {
 
     fn send(&mut self, text: String) -> Vec<Effect> {
         if self.is_dead() {
-            self.say("the engine has ended: press q to quit");
+            self.say(ENDED);
             return Vec::new();
         }
         if let Some(asked) = &self.asked {
@@ -248,8 +259,14 @@ impl App {
             shown.remove(0);
         }
         self.input.take();
+        self.ask(text, &shown)
+    }
+
+    /// Shows a message, as `shown`, and asks the engine for an answer to it.
+    pub(super) fn ask(&mut self, text: String, shown: &str) -> Vec<Effect> {
         let cancel = Cancel::new();
-        self.transcript.push(Kind::User, &shown);
+        let question = self.transcript.push(Kind::User, shown);
+        self.conversation.ask(question, &text);
         let state = match self.phase {
             Phase::Ready | Phase::Dead => AnswerState::Sent,
             Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) => AnswerState::Waiting,
@@ -273,15 +290,24 @@ impl App {
 
     fn run(&mut self, command: Slash, name: &str) -> Vec<Effect> {
         let waits = Row::named(name).is_some_and(|row| !row.while_answering);
-        if waits && self.asked.is_some() {
-            self.say(format!(
-                "an answer is being written: Ctrl-C stops it, then /{name} works"
-            ));
+        if waits && self.must_wait(&format!("/{name}")) {
+            return Vec::new();
+        }
+        let loads = matches!(command, Slash::Model(_) | Slash::Reload);
+        if loads && self.must_not_load(&format!("/{name}")) {
             return Vec::new();
         }
         self.input.take();
         match command {
             Slash::Mode(name) => return self.mode(&name),
+            Slash::Retry => return self.retry(),
+            Slash::Edit(n) => return self.edit_numbered(&n),
+            Slash::Model(None) => return self.pick_model(),
+            Slash::Model(Some(target)) => return self.load_model(target),
+            Slash::Reload => return self.reload(),
+            Slash::Drop => return self.drop_oldest(),
+            Slash::System(text) => return self.system(&text),
+            Slash::Set(change) => return self.set(&change),
             Slash::New => {
                 self.clear_conversation();
                 self.say("a new conversation");
@@ -320,6 +346,7 @@ impl App {
     /// Shows an empty conversation, with numbers that are not another's.
     pub(super) fn clear_conversation(&mut self) {
         self.transcript.clear();
+        self.conversation = Conversation::default();
         self.scroll = Scroll::default();
         self.latest.stats.begin_answer();
         self.latest = Shown {
@@ -393,7 +420,7 @@ impl App {
     }
 
     fn interrupt(&mut self, quit_asked: bool) -> Vec<Effect> {
-        if self.is_dead() || quit_asked {
+        if quit_asked || self.is_dead() && self.input.is_empty() {
             return self.quit();
         }
         if self.stop() {
@@ -415,12 +442,9 @@ impl App {
 
     /// Stops the answer; `false` when there is none, or it was asked to stop already.
     fn stop(&mut self) -> bool {
-        let Some(asked) = &self.asked else {
-            return false;
+        let Some(asked) = self.asked.as_ref().filter(|it| !it.cancel.is_cancelled()) else {
+            return self.stop_loading();
         };
-        if asked.cancel.is_cancelled() {
-            return false;
-        }
         asked.cancel.cancel();
         if let Some(answer) = self.transcript.answer_mut(asked.block) {
             answer.state = AnswerState::Stopping;
@@ -431,6 +455,9 @@ impl App {
     fn quit(&mut self) -> Vec<Effect> {
         if let Some(asked) = &self.asked {
             asked.cancel.cancel();
+        }
+        if let Some(load) = &self.load {
+            load.cancel.cancel();
         }
         vec![Effect::Quit]
     }
@@ -465,6 +492,12 @@ impl App {
     pub(super) fn page(&self) -> isize {
         let height = isize::try_from(self.own_geometry().transcript.height).unwrap_or(1);
         (height - PAGE_OVERLAP).max(1)
+    }
+
+    /// Whether `q` quits: the engine has ended, and nothing is typed or looked for that it would be part of.
+    fn q_quits(&self) -> bool {
+        let typing = self.picker.is_some() || self.saved.is_some() || self.find.is_some();
+        self.is_dead() && self.input.is_empty() && !typing
     }
 
     pub(super) fn is_dead(&self) -> bool {

@@ -7,7 +7,7 @@
 
 use clap::Args;
 
-use crate::config::sampling::{MAX_NUMBER, MAX_TOP_K, Sampling, Seed, check};
+use crate::config::sampling::{MAX_NUMBER, MAX_TOP_K, Sampling, Seed, number, seed, whole};
 
 /// How tokens are chosen.
 #[derive(Clone, Debug, Default, Args)]
@@ -17,7 +17,7 @@ pub struct SamplingArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = number::<0, MAX_NUMBER>)]
     pub temperature: Option<f64>,
     /// Keep this many of the likeliest tokens; 0 = all [key: sampling.top_k]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=MAX_TOP_K))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<0, MAX_TOP_K>)]
     pub top_k: Option<u64>,
     /// Keep the likeliest tokens that have this probability together [key: sampling.top_p]
     #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = number::<0, 1>)]
@@ -37,26 +37,6 @@ pub struct SamplingArgs {
     /// End an answer before this text; may be given several times [key: sampling.stop]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub stop: Vec<String>,
-}
-
-fn seed(text: &str) -> Result<Seed, String> {
-    if text == "random" {
-        return Ok(Seed::Random);
-    }
-    let number = text.parse().map(Seed::Fixed);
-    number.map_err(|_| {
-        format!(
-            "it is not \"random\" or a whole number from 0 to {}",
-            u32::MAX
-        )
-    })
-}
-
-fn number<const LEAST: u64, const MOST: u64>(text: &str) -> Result<f64, String> {
-    let number = text
-        .parse()
-        .map_err(|_| format!("it is not a number from {LEAST} to {MOST}"))?;
-    check::<LEAST, MOST>(number)
 }
 
 impl SamplingArgs {

@@ -9,10 +9,13 @@ use crate::app::AppSettings;
 use crate::cli::ChatArgs;
 use crate::config::Loaded;
 use crate::engine;
+use crate::engine::protocol::ModelEntry;
+use crate::model::fetch::Environment;
+use crate::model::inventory;
 use crate::session::{Opened, SessionFile, Setup};
 use crate::terminal::oneshot::{self, Format};
 use crate::terminal::saving::Saving;
-use crate::terminal::{self, Exit, ScreenSettings, history_file, lines};
+use crate::terminal::{self, Exit, Host, ScreenSettings, history_file, lines};
 
 use super::settings::Settings;
 use super::{UsageError, read_stdin};
@@ -40,7 +43,9 @@ pub fn run(args: &ChatArgs) -> anyhow::Result<Exit> {
         .map(|text| resume(&setup, text, system))
         .transpose()?;
     let saving = Saving::start(setup, resumed)?;
-    let handle = engine::start(settings.load, settings.engine);
+    let load = settings.load.clone();
+    let context = load.context;
+    let start = move |models| engine::start(load.clone(), models, settings.engine.clone());
     match question {
         Some(question) => {
             let format = if args.json {
@@ -48,9 +53,9 @@ pub fn run(args: &ChatArgs) -> anyhow::Result<Exit> {
             } else {
                 Format::Text
             };
-            oneshot::answer(handle, saving, question, format)
+            oneshot::answer(start(None), saving, question, format)
         }
-        None if form == Form::Lines => lines::chat(handle, saving),
+        None if form == Form::Lines => lines::chat(start(None), saving),
         None => {
             let history = history_file::path().filter(|_| settings.history);
             let typed = history.as_deref().map(history_file::load).transpose();
@@ -68,7 +73,8 @@ pub fn run(args: &ChatArgs) -> anyhow::Result<Exit> {
                 themes: settings.themes,
                 history,
             };
-            terminal::run(handle, saving, app, screen)
+            let host = Host::new(start, move || models(context));
+            terminal::run(host, saving, app, screen)
         }
     }
 }
@@ -94,6 +100,13 @@ fn resume(
         repaired,
     };
     Ok((file, opened))
+}
+
+/// What the picker can show.
+fn models(context: usize) -> Vec<ModelEntry> {
+    Environment::from_process()
+        .map(|environment| inventory::list(&environment, context))
+        .unwrap_or_default()
 }
 
 /// The forms of a chat.

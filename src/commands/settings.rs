@@ -2,10 +2,9 @@
 //! wrong word was read.
 
 use std::fmt::Display;
-use std::hash::{BuildHasher, RandomState};
 
 use crate::cli::ChatArgs;
-use crate::config::sampling::Seed;
+use crate::config::options::Options;
 use crate::config::{self, Device, LEAST_CONTEXT, Loaded};
 use crate::cpu::Isa;
 use crate::engine;
@@ -13,16 +12,12 @@ use crate::model::device::DeviceChoice;
 use crate::model::fetch::Environment;
 use crate::model::load::{DraftChoice, LoadSettings};
 use crate::model::registry::Reference;
-use crate::sampling::Sampling;
 use crate::session::{self, Folder, record};
 use crate::strategy::{self};
 use crate::terminal::themes::Themes;
 use crate::ui::Theme;
 
 use super::UsageError;
-
-/// Seeds are drawn below this, so that they are short to type.
-const DRAWN_SEEDS: u64 = 1_000_000;
 
 /// What a chat needs to know.
 pub struct Settings {
@@ -118,11 +113,12 @@ impl Settings {
             },
             engine: engine::Settings {
                 strategy: strategy.name,
-                draft_length: decoding.draft_length,
-                max_tokens: decoding.max_tokens,
-                sampling: chosen_by(sampling),
-                stop: sampling.stop.clone(),
-                system: (!chat.system.is_empty()).then(|| chat.system.clone()),
+                options: Options {
+                    sampling: sampling.clone(),
+                    draft_length: decoding.draft_length,
+                    max_tokens: decoding.max_tokens,
+                    system: (!chat.system.is_empty()).then(|| chat.system.clone()),
+                },
                 cache: Environment::from_process()
                     .ok()
                     .map(|here| here.speck_cache),
@@ -144,24 +140,6 @@ impl Settings {
                 },
             },
         })
-    }
-}
-
-/// How tokens are chosen; a seed is drawn where none is given.
-fn chosen_by(config: &config::sampling::Sampling) -> Sampling {
-    let seed = match config.seed {
-        Seed::Fixed(seed) => seed.into(),
-        // Every `RandomState` is made from fresh random numbers.
-        Seed::Random => RandomState::new().hash_one("seed") % DRAWN_SEEDS,
-    };
-    Sampling {
-        temperature: config.temperature,
-        top_k: config.top_k,
-        top_p: config.top_p,
-        min_p: config.min_p,
-        repetition_penalty: config.repetition_penalty,
-        presence_penalty: config.presence_penalty,
-        seed,
     }
 }
 

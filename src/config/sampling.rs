@@ -94,6 +94,36 @@ pub fn check<const LEAST: u64, const MOST: u64>(number: f64) -> Result<f64, Stri
     Err(format!("{number} is not a number from {LEAST} to {MOST}"))
 }
 
+/// Reads a seed as it is typed.
+pub fn seed(text: &str) -> Result<Seed, String> {
+    if text == RANDOM {
+        return Ok(Seed::Random);
+    }
+    let number = text.parse().map(Seed::Fixed);
+    number.map_err(|_| {
+        format!(
+            "it is not \"{RANDOM}\" or a whole number from 0 to {}",
+            u32::MAX
+        )
+    })
+}
+
+/// Reads a number from `LEAST` to `MOST` as it is typed.
+pub fn number<const LEAST: u64, const MOST: u64>(text: &str) -> Result<f64, String> {
+    let number = text
+        .parse()
+        .map_err(|_| format!("it is not a number from {LEAST} to {MOST}"))?;
+    check::<LEAST, MOST>(number)
+}
+
+/// Reads a whole number from `LEAST` to `MOST` as it is typed.
+pub fn whole<const LEAST: u64, const MOST: u64>(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok();
+    number
+        .filter(|n| (LEAST..=MOST).contains(n))
+        .ok_or_else(|| format!("it is not a whole number from {LEAST} to {MOST}"))
+}
+
 fn in_range<'de, D, const LEAST: u64, const MOST: u64>(deserializer: D) -> Result<f64, D::Error>
 where
     D: Deserializer<'de>,

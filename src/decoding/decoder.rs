@@ -114,6 +114,12 @@ impl Decoder {
         self
     }
 
+    /// Chooses tokens as `sampling` says from the next answer on.
+    pub fn set_sampling(&mut self, sampling: Sampling) {
+        self.sampler = Sampler::new(sampling);
+        self.sampler.begin(self.committed.len());
+    }
+
     /// Prompt and answer so far.
     pub fn committed(&self) -> &[Token] {
         &self.committed
@@ -151,6 +157,15 @@ impl Decoder {
         if index != self.active {
             self.active = index;
             self.strategies[index].begin(&self.committed);
+        }
+    }
+
+    /// Puts `strategy` in the place of the one of its name, if there is one.
+    pub fn replace_strategy(&mut self, strategy: Box<dyn Strategy>) {
+        let name = strategy.name();
+        let mut places = self.strategies.iter_mut();
+        if let Some(place) = places.find(|place| place.name() == name) {
+            *place = strategy;
         }
     }
 

@@ -18,9 +18,10 @@ const NOTHING: Token = 0;
 /// An engine with a target that tells the tokens of each row of a pass, and keeps calibrations in `cache`.
 /// It is loaded once `loaded` is told.
 fn engine(cache: &Path, rows: Sender<Vec<Token>>, loaded: mpsc::Receiver<()>) -> Handle {
-    let load = move |cancel: &Cancel, progress: &mut dyn FnMut(Progress)| {
+    let load = move |_: &Wanted, cancel: &Cancel, progress: &mut dyn FnMut(Progress)| {
         let mut fake = load::load(&scripted(CONTEXT), cancel, progress)?;
         let end = fake.tokenizer.end_of_turn()[0];
+        let rows = rows.clone();
         let script = move |tokens: &[Token]| {
             rows.send(tokens.to_vec()).ok();
             Step::Write(if tokens.len().is_multiple_of(3) {

@@ -7,12 +7,19 @@ mod answer_text;
 mod baseline;
 mod calibration;
 mod calibration_cache;
+mod conversation;
+mod exchange;
+mod pair;
 pub mod protocol;
 mod stop_strings;
 mod worker;
 
 #[cfg(test)]
 mod calibration_tests;
+#[cfg(test)]
+mod control_tests;
+#[cfg(test)]
+mod exchange_tests;
 #[cfg(test)]
 mod tests;
 
@@ -22,40 +29,55 @@ use std::path::PathBuf;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::cancel::{Cancel, Cancelled};
+use crate::config::options::Options;
 use crate::model::load::{self, LoadSettings, Loaded, Progress};
-use crate::sampling::Sampling;
-use protocol::{Event, Failure, Handle, Inbox, THREAD_NAME};
+use exchange::exchange;
+use protocol::{Event, Failure, Handle, Inbox, ModelRef, THREAD_NAME};
+use worker::State;
 
 /// How to answer.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The strategy to start with, one of [`crate::strategy::names`].
     pub strategy: &'static str,
-    /// Tokens that the draft model drafts in a round.
-    pub draft_length: usize,
-    /// Tokens of an answer at most.
-    pub max_tokens: usize,
-    /// How tokens are chosen.
-    pub sampling: Sampling,
-    /// Strings that end an answer, of which they are no part; none is empty.
-    pub stop: Vec<String>,
-    /// The system prompt, if not the template's own.
-    pub system: Option<String>,
+    /// What holds until others are set; no stop string is empty.
+    pub options: Options,
     /// speck's cache, where what passes cost is kept from one start to the next; `None`: nowhere.
     pub cache: Option<PathBuf>,
 }
 
-/// Starts an engine that loads the models `load` names.
-pub fn start(load: LoadSettings, settings: Settings) -> Handle {
+/// What is to be loaded.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// Which models; `None`: those that the engine was started for.
+    pub models: Option<&'a ModelRef>,
+    /// Bytes that the models need that stay until these are there.
+    pub occupied: u64,
+}
+
+/// Loads models, on the engine's thread.
+pub type Load =
+    dyn FnMut(&Wanted, &Cancel, &mut dyn FnMut(Progress)) -> anyhow::Result<Loaded> + Send;
+
+/// Starts an engine that loads the models `load` names, or `models` if there are any; further ones too.
+pub fn start(load: LoadSettings, models: Option<ModelRef>, settings: Settings) -> Handle {
     start_with(
-        move |cancel, progress| load::load(&load, cancel, progress),
+        move |wanted, cancel, progress| {
+            let load = match wanted.models.or(models.as_ref()) {
+                Some(names) => &load.of(names)?,
+                None => &load,
+            };
+            load::load_beside(wanted.occupied, load, cancel, progress)
+        },
         settings,
     )
 }
 
-/// Starts an engine with a loader of one's own, which runs on the engine's thread.
+/// Starts an engine with a loader of one's own.
 pub fn start_with(
-    load: impl FnOnce(&Cancel, &mut dyn FnMut(Progress)) -> anyhow::Result<Loaded> + Send + 'static,
+    load: impl FnMut(&Wanted, &Cancel, &mut dyn FnMut(Progress)) -> anyhow::Result<Loaded>
+    + Send
+    + 'static,
     settings: Settings,
 ) -> Handle {
     let (commands, inbox) = protocol::channel();
@@ -64,7 +86,7 @@ pub fn start_with(
     let cancel = quit.clone();
     std::thread::Builder::new()
         .name(THREAD_NAME.into())
-        .spawn(move || run(load, settings, &inbox, &outbox, &cancel))
+        .spawn(move || run(Box::new(load), settings, &inbox, &outbox, &cancel))
         .expect("the system gives a program a second thread");
     Handle {
         commands,
@@ -83,7 +105,7 @@ impl From<Progress> for Event {
 }
 
 fn run(
-    load: impl FnOnce(&Cancel, &mut dyn FnMut(Progress)) -> anyhow::Result<Loaded>,
+    mut load: Box<Load>,
     settings: Settings,
     inbox: &Inbox,
     outbox: &UnboundedSender<Event>,
@@ -94,8 +116,15 @@ fn run(
         let _ = outbox.send(progress.into());
     };
     let worked = catch_unwind(AssertUnwindSafe(|| -> anyhow::Result<()> {
-        let loaded = load(cancel, &mut progress)?;
-        worker::Worker::new(loaded, settings, inbox, outbox).work();
+        let first = Wanted {
+            models: None,
+            occupied: 0,
+        };
+        let loaded = load(&first, cancel, &mut progress)?;
+        let mut worker = State::new(settings, inbox, outbox).go_on(loaded);
+        while let Some(request) = worker.work() {
+            worker = exchange(worker, &request, &mut *load, cancel)?;
+        }
         Ok(())
     }));
     let message = match worked {

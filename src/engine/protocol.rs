@@ -10,6 +10,8 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::cancel::Cancel;
+use crate::config::options::Options;
+use crate::config::sampling::Seed;
 pub use crate::model::progress::{Fetch, Loading};
 pub use commands::{Commands, Inbox, Next, channel};
 
@@ -44,24 +46,74 @@ pub enum Command {
     SetStrategy(&'static str),
     /// Forgets the conversation (the system prompt stays).
     Reset,
-    /// Goes on with this conversation, all of it, instead of the one that is there.
-    Restore(Vec<Turn>),
+    /// Forgets all but the first `turns` turns of the conversation.
+    Rewind {
+        /// Turns that stay: messages with their answers.
+        turns: usize,
+    },
+    /// Replaces the system prompt from the next message on; `None` leaves it to the model's template.
+    SetSystem(Option<String>),
+    /// Replaces all turns of the conversation (the system prompt stays).
+    Restore {
+        /// The turns, oldest first.
+        turns: Vec<Turn>,
+    },
+    /// Forgets the oldest turns, as few as leave a quarter of the context free for the answer to `text`; none
+    /// where `text` alone is too long.
+    MakeRoom {
+        /// The message to come.
+        text: String,
+    },
+    /// Goes on with other models; the conversation stays. What is told is `Fetch`, `Loading`, then `Ready` or
+    /// `NotLoaded`.
+    Load {
+        /// Which.
+        models: ModelRef,
+        /// Stops it: the old models go on.
+        cancel: Cancel,
+    },
+    /// Answers by these options from the next message on; a seed that is to be drawn is drawn now.
+    Set(Options),
 }
 
-/// One turn of a conversation.
+/// What a target and its draft are called, as on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelRef {
+    /// A preset, a path, or a file on the hub.
+    pub target: String,
+    /// The same, or `auto` or `none`.
+    pub draft: String,
+}
+
+/// A model that can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelEntry {
+    /// What it is called, as on the command line.
+    pub reference: String,
+    /// Its name, for people.
+    pub title: String,
+    /// What it is or where it is from, in a few words.
+    pub about: String,
+    /// Bytes of its file, where known.
+    pub size: Option<u64>,
+    /// Whether its file is on this machine.
+    pub here: bool,
+    /// Why it cannot be loaded here, if so.
+    pub unfit: Option<String>,
+}
+
+/// A message of the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Who speaks.
+    /// Who wrote it.
     pub role: Role,
-    /// What was said, as it was written.
+    /// What it says, as written.
     pub text: String,
 }
 
-/// Who speaks in a conversation.
+/// Who wrote a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Instructions for the whole conversation: its first turn, or none.
-    System,
     /// The user.
     User,
     /// The model.
@@ -81,6 +133,15 @@ pub enum Event {
     Baseline(Baseline),
     /// The strategy that drafts from the next round on.
     Strategy(&'static str),
+    /// The options of the answers to come.
+    Options(Options),
+    /// The oldest turns are no longer part of the conversation.
+    Dropped {
+        /// How many; 0 where that was not needed, or no help.
+        turns: usize,
+    },
+    /// The models asked for are not loaded; those from before go on.
+    NotLoaded(NotLoaded),
     /// The prompt is being read: `done` of `total` tokens that were not in the cache.
     Prefill {
         /// Tokens fed so far.
@@ -96,9 +157,20 @@ pub enum Event {
     Failed(Failure),
 }
 
+/// Why models were not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotLoaded {
+    /// The user stopped it.
+    Stopped,
+    /// What happened and what to do, for people.
+    Failed(String),
+}
+
 /// What is loaded.
 #[derive(Clone, Debug)]
 pub struct Ready {
+    /// What the models are called, to load them again.
+    pub models: ModelRef,
     /// Name of the target model, for people.
     pub target: String,
     /// Name of the draft model, if there is one.
@@ -111,10 +183,17 @@ pub struct Ready {
     pub strategies: Vec<StrategyInfo>,
     /// The strategy that drafts now.
     pub strategy: &'static str,
-    /// How answers are sampled; `None` when they are greedy.
-    pub sampling: Option<SamplingInfo>,
+    /// What holds for the next answer. Its seed is a number.
+    pub options: Box<Options>,
     /// What the user should know (a strategy that cannot run and why), each one line.
     pub notes: Vec<String>,
+}
+
+impl Ready {
+    /// How answers are sampled; `None` when they are greedy.
+    pub fn sampling(&self) -> Option<SamplingInfo> {
+        SamplingInfo::of(&self.options)
+    }
 }
 
 /// How answers are sampled.
@@ -124,6 +203,20 @@ pub struct SamplingInfo {
     pub temperature: f64,
     /// The seed: the same prompt, options and seed give the same answer.
     pub seed: u64,
+}
+
+impl SamplingInfo {
+    /// How answers by `options` are sampled; `None` when they are greedy.
+    pub fn of(options: &Options) -> Option<Self> {
+        let temperature = options.sampling.temperature;
+        match options.sampling.seed {
+            Seed::Fixed(seed) if temperature > 0.0 => Some(Self {
+                temperature,
+                seed: seed.into(),
+            }),
+            Seed::Fixed(_) | Seed::Random => None,
+        }
+    }
 }
 
 /// A strategy that can be chosen.

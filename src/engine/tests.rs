@@ -2,6 +2,7 @@
 
 use super::protocol::*;
 use super::*;
+use crate::config::sampling::Seed;
 use crate::model::device::DeviceChoice;
 use crate::model::load::DraftChoice;
 use crate::model::registry::Reference;
@@ -9,11 +10,11 @@ use crate::model::registry::Reference;
 pub(super) fn settings(strategy: &'static str) -> Settings {
     Settings {
         strategy,
-        draft_length: 4,
-        max_tokens: 400,
-        sampling: Sampling::default(),
-        stop: Vec::new(),
-        system: None,
+        options: Options {
+            draft_length: 4,
+            max_tokens: 400,
+            ..Options::default()
+        },
         cache: None,
     }
 }
@@ -50,7 +51,7 @@ impl Session {
 
     fn start_with(settings: Settings, context: usize) -> (Self, Ready) {
         let mut session = Self {
-            handle: start(scripted(context), settings),
+            handle: start(scripted(context), None, settings),
         };
         let ready = session.until(|event| match event {
             Event::Ready(ready) => Some(ready),
@@ -147,11 +148,9 @@ fn every_strategy_writes_the_same_and_is_named() {
 fn check_stop(stop: &[&str], max_tokens: usize, text: &str, reason: FinishReason) {
     let mut tokens = Vec::new();
     for name in crate::strategy::names() {
-        let settings = Settings {
-            stop: stop.iter().map(|&stop| stop.to_owned()).collect(),
-            max_tokens,
-            ..settings(name)
-        };
+        let mut settings = settings(name);
+        settings.options.sampling.stop = stop.iter().map(|&stop| stop.to_owned()).collect();
+        settings.options.max_tokens = max_tokens;
         let (mut session, _) = Session::start_with(settings, 0);
         let answer = session.ask(QUESTION, |_, _, _| {});
         assert_eq!(answer.text, text, "{stop:?}, {name}");
@@ -189,10 +188,8 @@ fn a_stop_string_ends_text_statistics_and_context_at_one_token() {
 fn a_character_whose_rest_is_cut_off_is_left_out() {
     let texts: Vec<_> = (1..16)
         .map(|max_tokens| {
-            let settings = Settings {
-                max_tokens,
-                ..settings("plain")
-            };
+            let mut settings = settings("plain");
+            settings.options.max_tokens = max_tokens;
             let (mut session, _) = Session::start_with(settings, 0);
             session.ask("🦀🦑🦞", |_, _, _| {}).text
         })
@@ -211,22 +208,16 @@ fn a_character_whose_rest_is_cut_off_is_left_out() {
 #[test]
 fn sampled_answers_follow_from_the_seed_and_say_it() {
     let answer = |strategy, seed| {
-        let sampling = Sampling {
-            temperature: 3.0,
-            seed,
-            ..Sampling::default()
-        };
-        let settings = Settings {
-            sampling,
-            max_tokens: 60,
-            ..settings(strategy)
-        };
+        let mut settings = settings(strategy);
+        settings.options.max_tokens = 60;
+        settings.options.sampling.temperature = 3.0;
+        settings.options.sampling.seed = Seed::Fixed(seed);
         let (mut session, ready) = Session::start_with(settings, 0);
         let info = SamplingInfo {
             temperature: 3.0,
-            seed,
+            seed: seed.into(),
         };
-        assert_eq!(ready.sampling, Some(info));
+        assert_eq!(ready.sampling(), Some(info));
         let answer = session.ask(QUESTION, |_, _, _| {});
         assert_eq!(answer.finished().sampling, Some(info));
         answer.text
@@ -357,7 +348,7 @@ fn plain_decoding_is_timed_when_idle() {
 #[test]
 fn failing_to_load_is_fatal_and_said() {
     let check = |load: fn() -> anyhow::Result<Loaded>, expect: &str| {
-        let mut handle = start_with(move |_, _| load(), settings("plain"));
+        let mut handle = start_with(move |_, _, _| load(), settings("plain"));
         match handle.events.blocking_recv() {
             Some(Event::Failed(Failure {
                 message,
@@ -376,7 +367,7 @@ fn failing_to_load_is_fatal_and_said() {
 #[test]
 fn quitting_while_loading_ends_without_a_word() {
     let mut handle = start_with(
-        |cancel, _| loop {
+        |_, cancel, _| loop {
             cancel.check()?;
             std::thread::yield_now();
         },

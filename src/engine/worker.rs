@@ -1,6 +1,7 @@
 //! What the engine's thread does: one command after the other, and rounds until an answer ends.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,20 +10,17 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::answer_text::AnswerText;
 use super::baseline::{IDLE_PASSES, Meter};
-use super::calibration::Calibrator;
-use super::calibration_cache::{CalibrationCache, Key};
+use super::conversation::Conversation;
+use super::pair::{Fixed, Pair};
 use super::protocol::{
-    Command, Event, Failure, FinishReason, Finished, Inbox, Next, Ready, Round, SamplingInfo,
-    StrategyInfo, Turn,
+    Command, Event, Failure, FinishReason, Finished, Inbox, ModelRef, Next, Round, SamplingInfo,
 };
 use super::{Settings, panic_message};
 use crate::cancel::Cancel;
-use crate::decoding::{self, Decoder};
+use crate::config::options::Options;
+use crate::decoding;
 use crate::model::PassError;
-use crate::model::chat_template::{ChatTemplate, Message, Role};
 use crate::model::load::Loaded;
-use crate::model::tokenizer::Tokenizer;
-use crate::strategy::{self, Drafter, Parts};
 
 /// The least room for an answer that a prompt must leave.
 const LEAST_ANSWER: usize = 16;
@@ -30,23 +28,69 @@ const LEAST_ANSWER: usize = 16;
 /// How long timing may hold up a first message that is already there.
 const QUICK: Duration = Duration::from_millis(100);
 
+/// Models that are to take the place of those that are loaded.
+pub(super) struct Request {
+    pub models: ModelRef,
+    pub cancel: Cancel,
+}
+
+/// What stays when models go.
+pub(super) struct State<'a> {
+    fixed: Fixed,
+    strategy: &'static str,
+    /// Where calibrations are kept, if anywhere.
+    cache: Option<PathBuf>,
+    conversation: Conversation,
+    inbox: &'a Inbox,
+    waiting: Vec<Command>,
+    outbox: &'a UnboundedSender<Event>,
+}
+
+impl<'a> State<'a> {
+    /// Before the first message.
+    pub fn new(settings: Settings, inbox: &'a Inbox, outbox: &'a UnboundedSender<Event>) -> Self {
+        let fixed = Fixed::new(settings.options);
+        Self {
+            conversation: Conversation::new(fixed.options.system.clone()),
+            fixed,
+            strategy: settings.strategy,
+            cache: settings.cache,
+            inbox,
+            waiting: Vec::new(),
+            outbox,
+        }
+    }
+
+    /// Goes on with these models, and tells of them.
+    pub fn go_on(self, loaded: Loaded) -> Worker<'a> {
+        let (pair, ready) = Pair::new(loaded, self.strategy, &self.fixed, self.cache.clone());
+        let worker = Worker {
+            pair,
+            fixed: self.fixed,
+            cache: self.cache,
+            conversation: self.conversation,
+            meter: Meter::default(),
+            meter_due: true,
+            meter_warm: false,
+            inbox: self.inbox,
+            waiting: self.waiting,
+            outbox: self.outbox,
+        };
+        worker.tell(Event::Ready(ready));
+        worker
+    }
+}
+
 pub(super) struct Worker<'a> {
-    decoder: Decoder,
-    tokenizer: Arc<Tokenizer>,
-    template: ChatTemplate,
-    max_tokens: usize,
-    stop: Vec<String>,
-    sampling: Option<SamplingInfo>,
-    /// The system prompt, if any, then turns of user and assistant.
-    conversation: Vec<Message>,
+    pair: Pair,
+    fixed: Fixed,
+    cache: Option<PathBuf>,
+    conversation: Conversation,
     meter: Meter,
     /// Whether plain decoding is still to be timed at this context.
     meter_due: bool,
     /// Whether the pass that warms up is over.
     meter_warm: bool,
-    calibrator: Calibrator,
-    /// Where the calibration goes, if anywhere.
-    calibrations: Option<CalibrationCache>,
     inbox: &'a Inbox,
     /// Commands that came during an answer and wait for its end.
     waiting: Vec<Command>,
@@ -54,116 +98,54 @@ pub(super) struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    /// Builds the strategies and reports what there is.
-    pub fn new(
-        loaded: Loaded,
-        settings: Settings,
-        inbox: &'a Inbox,
-        outbox: &'a UnboundedSender<Event>,
-    ) -> Self {
-        let Loaded {
-            pair,
-            tokenizer,
-            template,
-        } = loaded;
-        let target_name = pair.target.name().to_owned();
-        let draft_name = pair
-            .draft
-            .as_ref()
-            .ok()
-            .map(|draft| draft.name().to_owned());
-        let ends = tokenizer.end_of_turn().to_vec();
-        let draft = pair
-            .draft
-            .map(|model| Drafter::new(model, settings.sampling));
-        let calibrations = settings.cache.zip(pair.identity).map(|(folder, models)| {
-            let key = Key::new(models, &pair.device, settings.sampling.is_greedy());
-            CalibrationCache::new(folder, key)
-        });
-        let calibration = calibrations.as_ref().and_then(CalibrationCache::load);
-        let calibrator = Calibrator::new(draft.clone().ok(), calibration.is_none());
-        let (strategies, missing) = strategy::build_all(&Parts {
-            draft,
-            draft_length: settings.draft_length,
-            ends: ends.clone(),
-            calibration,
-        });
-        let mut notes = pair.notes;
-        notes.extend(
-            missing
-                .iter()
-                .filter(|(name, _)| strategy::find(name).is_some_and(|entry| entry.cycled))
-                .map(|(name, why)| format!("{name} cannot run: {why}")),
-        );
-        let mut decoder =
-            Decoder::new(pair.target, strategies, ends).with_sampling(settings.sampling);
-        if !decoder.set_strategy(settings.strategy) {
-            notes.push(format!(
-                "drafting with {} instead of {}",
-                decoder.strategy(),
-                settings.strategy
-            ));
+    /// What stays without the models.
+    pub fn let_go(self) -> State<'a> {
+        State {
+            fixed: self.fixed,
+            strategy: self.pair.decoder.strategy(),
+            cache: self.cache,
+            conversation: self.conversation,
+            inbox: self.inbox,
+            waiting: self.waiting,
+            outbox: self.outbox,
         }
-        let worker = Self {
-            tokenizer,
-            template,
-            max_tokens: settings.max_tokens,
-            stop: settings.stop,
-            sampling: (!settings.sampling.is_greedy()).then_some(SamplingInfo {
-                temperature: settings.sampling.temperature,
-                seed: settings.sampling.seed,
-            }),
-            conversation: settings
-                .system
-                .map(|content| Message {
-                    role: Role::System,
-                    content,
-                })
-                .into_iter()
-                .collect(),
-            meter: Meter::default(),
-            meter_due: true,
-            meter_warm: false,
-            calibrator,
-            calibrations,
-            inbox,
-            waiting: Vec::new(),
-            outbox,
-            decoder,
-        };
-        worker.tell(Event::Ready(Ready {
-            target: target_name,
-            draft: draft_name,
-            device: pair.device.to_string(),
-            context_limit: worker.decoder.capacity(),
-            strategies: worker
-                .decoder
-                .strategies()
-                .filter_map(strategy::find)
-                .map(|entry| StrategyInfo {
-                    name: entry.name,
-                    summary: entry.summary,
-                    cycled: entry.cycled,
-                })
-                .collect(),
-            strategy: worker.decoder.strategy(),
-            sampling: worker.sampling,
-            notes,
-        }));
-        worker
     }
 
-    /// Obeys commands until there is nobody left to give any.
-    pub fn work(&mut self) {
+    /// What the models are called.
+    pub fn models(&self) -> &ModelRef {
+        &self.pair.names
+    }
+
+    /// Bytes that the models need.
+    pub fn memory(&self) -> u64 {
+        self.pair.memory
+    }
+
+    /// The line to the front end.
+    pub fn outbox(&self) -> &'a UnboundedSender<Event> {
+        self.outbox
+    }
+
+    /// Obeys commands until other models are asked for, or nobody is left to give any.
+    pub fn work(&mut self) -> Option<Request> {
         self.time_plain_if_quick();
         while let Some(command) = self.next_command() {
             match command {
                 Command::Send { text, cancel } => self.send(text, &cancel),
                 Command::SetStrategy(name) => self.set_strategy(name),
-                Command::Reset => self.reset(),
-                Command::Restore(turns) => self.restore(turns),
+                Command::Reset => self.forget(Conversation::clear),
+                Command::Rewind { turns } => self.forget(|it| it.rewind(turns)),
+                Command::SetSystem(system) => self.set(Options {
+                    system,
+                    ..self.fixed.options.clone()
+                }),
+                Command::Restore { turns } => self.forget(|it| it.restore(turns)),
+                Command::MakeRoom { text } => self.make_room(&text),
+                Command::Set(options) => self.set(options),
+                Command::Load { models, cancel } => return Some(Request { models, cancel }),
             }
         }
+        None
     }
 
     /// The next command; while none is there, passes are timed as far as that is due.
@@ -171,26 +153,15 @@ impl<'a> Worker<'a> {
         if !self.waiting.is_empty() {
             return Some(self.waiting.remove(0));
         }
-        while self.meter_due || self.calibrator.is_due() {
+        while self.meter_due || self.pair.calibrator.is_due() {
             match self.inbox.poll() {
                 Next::Command(command) => return Some(command),
                 Next::Closed => return None,
                 Next::Idle(cancel) if self.meter_due => self.time_plain_pass(&cancel),
-                Next::Idle(cancel) => self.calibrate(&cancel),
+                Next::Idle(cancel) => self.pair.calibrate(&cancel),
             }
         }
         self.inbox.wait().ok()
-    }
-
-    /// Times the next pass of the calibration; the last one is followed by its use.
-    fn calibrate(&mut self, cancel: &Cancel) {
-        let Some(calibration) = self.calibrator.time_pass(&mut self.decoder, cancel) else {
-            return;
-        };
-        self.decoder.calibrate(&calibration);
-        if let Some(calibrations) = &self.calibrations {
-            calibrations.store(&calibration);
-        }
     }
 
     /// Times plain decoding before the first answer where that keeps nobody waiting.
@@ -202,7 +173,7 @@ impl<'a> Worker<'a> {
     }
 
     fn time_plain_pass(&mut self, cancel: &Cancel) {
-        let timed = catch_unwind(AssertUnwindSafe(|| self.decoder.time_pass(1, cancel)));
+        let timed = catch_unwind(AssertUnwindSafe(|| self.pair.decoder.time_pass(1, cancel)));
         let time = match timed {
             Ok(Ok(Some(time))) => time,
             Ok(Err(PassError::Cancelled(_))) => return,
@@ -217,7 +188,7 @@ impl<'a> Worker<'a> {
         }
         if self.meter.len() >= IDLE_PASSES {
             self.meter_due = false;
-            let context = self.decoder.committed().len();
+            let context = self.pair.decoder.committed().len();
             if let Some(baseline) = self.meter.report(context) {
                 self.tell(Event::Baseline(baseline));
             }
@@ -225,39 +196,24 @@ impl<'a> Worker<'a> {
     }
 
     fn send(&mut self, text: String, cancel: &Cancel) {
-        self.conversation.push(Message {
-            role: Role::User,
-            content: text,
-        });
-        let turn = self.conversation.len();
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.answer(cancel)));
+        let failed = |message| {
+            Event::Failed(Failure {
+                message,
+                fatal: false,
+            })
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.answer(&text, cancel)));
         let event = match outcome {
             Ok(Ok((finished, answer))) => {
-                if finished.answer_tokens == 0 {
-                    self.conversation.truncate(turn - 1);
-                } else {
-                    self.conversation.push(Message {
-                        role: Role::Assistant,
-                        content: answer,
-                    });
+                if finished.answer_tokens > 0 {
+                    self.conversation.push(text, answer);
                 }
                 Event::Finished(finished)
             }
-            Ok(Err(error)) => {
-                self.conversation.truncate(turn - 1);
-                Event::Failed(Failure {
-                    message: format!("{error:#}"),
-                    fatal: false,
-                })
-            }
+            Ok(Err(error)) => failed(format!("{error:#}")),
             Err(panic) => {
-                self.conversation.truncate(turn - 1);
-                self.decoder.reset();
-                let message = panic_message(panic.as_ref());
-                Event::Failed(Failure {
-                    message,
-                    fatal: false,
-                })
+                self.pair.decoder.reset();
+                failed(panic_message(panic.as_ref()))
             }
         };
         self.restart_meter();
@@ -269,25 +225,30 @@ impl<'a> Worker<'a> {
         self.meter.restart();
         self.meter_due = true;
         self.meter_warm = false;
-        self.calibrator.restart();
+        self.pair.calibrator.restart();
     }
 
-    /// Answers the last message of the conversation: how it ended, and the text.
-    fn answer(&mut self, cancel: &Cancel) -> Result<(Finished, String)> {
-        let prompt = self.template.prompt(&self.conversation, &self.tokenizer)?;
-        let capacity = self.decoder.capacity();
+    /// Answers `question`: how it ended, and the text.
+    fn answer(&mut self, question: &str, cancel: &Cancel) -> Result<(Finished, String)> {
+        let pair = &self.pair;
+        let messages = self.conversation.prompt(question);
+        let prompt = pair.template.prompt(&messages, &pair.tokenizer)?;
+        let capacity = self.pair.decoder.capacity();
         if prompt.len() + LEAST_ANSWER > capacity {
             bail!(
-                "the conversation has {} tokens and the context holds {capacity}, with {LEAST_ANSWER} \
-                 kept for the answer: shorten the message, start anew with /new, or raise --context \
-                 where the model allows more",
-                prompt.len()
+                "the conversation has {} tokens with this message, and the context holds {capacity}, \
+                 {LEAST_ANSWER} of them kept for the answer: {}",
+                prompt.len(),
+                self.way_out()
             );
         }
         let outbox = self.outbox;
-        let prefill = self.decoder.begin(&prompt, cancel, &mut |done, total| {
-            let _ = outbox.send(Event::Prefill { done, total });
-        });
+        let prefill = self
+            .pair
+            .decoder
+            .begin(&prompt, cancel, &mut |done, total| {
+                let _ = outbox.send(Event::Prefill { done, total });
+            });
         let mut finished = Finished {
             reason: FinishReason::Stopped,
             prompt_tokens: prompt.len(),
@@ -295,7 +256,7 @@ impl<'a> Worker<'a> {
             prefill_time: Duration::ZERO,
             answer_tokens: 0,
             rest: String::new(),
-            sampling: self.sampling,
+            sampling: SamplingInfo::of(&self.fixed.options),
         };
         match prefill {
             Ok(prefill) => {
@@ -309,12 +270,15 @@ impl<'a> Worker<'a> {
         }
 
         self.meter.restart();
-        let mut text = AnswerText::new(Arc::clone(&self.tokenizer), &self.stop);
+        let mut text = AnswerText::new(
+            Arc::clone(&self.pair.tokenizer),
+            &self.fixed.options.sampling.stop,
+        );
         let mut answer = String::new();
         finished.reason = loop {
             self.obey_between_rounds();
-            let room = capacity - self.decoder.committed().len();
-            let budget = room.min(self.max_tokens - finished.answer_tokens);
+            let room = capacity - self.pair.decoder.committed().len();
+            let budget = room.min(self.fixed.options.max_tokens - finished.answer_tokens);
             if budget == 0 {
                 break if room == 0 {
                     FinishReason::ContextFull
@@ -323,7 +287,7 @@ impl<'a> Worker<'a> {
                 };
             }
             let stop = &mut |token| text.push(token);
-            let round = match self.decoder.round_until(budget, cancel, stop) {
+            let round = match self.pair.decoder.round_until(budget, cancel, stop) {
                 Ok(round) => round,
                 Err(PassError::Cancelled(_)) => break FinishReason::Stopped,
                 Err(PassError::Failed(error)) => return Err(error).context("the answer broke off"),
@@ -346,20 +310,35 @@ impl<'a> Worker<'a> {
         Ok((finished, answer))
     }
 
+    /// What helps where a prompt does not fit.
+    fn way_out(&self) -> &'static str {
+        if self.conversation.turns() > 0 {
+            "/drop takes the oldest turns away and sends it again, /new starts anew; or shorten it, or raise \
+             --context where the model allows more"
+        } else {
+            "shorten it, or raise --context where the model allows more"
+        }
+    }
+
     /// Swaps strategies now; anything else waits for the end of the answer.
     fn obey_between_rounds(&mut self) {
         while let Next::Command(command) = self.inbox.poll() {
             match command {
                 Command::SetStrategy(name) => self.set_strategy(name),
-                Command::Send { .. } | Command::Reset | Command::Restore(_) => {
-                    self.waiting.push(command);
-                }
+                Command::Send { .. }
+                | Command::Reset
+                | Command::Rewind { .. }
+                | Command::SetSystem(_)
+                | Command::Restore { .. }
+                | Command::MakeRoom { .. }
+                | Command::Load { .. }
+                | Command::Set(_) => self.waiting.push(command),
             }
         }
     }
 
     fn set_strategy(&mut self, name: &'static str) {
-        if self.decoder.set_strategy(name) {
+        if self.pair.decoder.set_strategy(name) {
             self.tell(Event::Strategy(name));
         } else {
             let message = format!("the strategy {name} cannot run here");
@@ -370,16 +349,45 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn reset(&mut self) {
-        self.conversation
-            .retain(|message| message.role == Role::System);
-        self.decoder.reset();
+    /// Changes what stands of the conversation. The cache keeps what the next prompt has in common with it.
+    fn forget(&mut self, change: impl FnOnce(&mut Conversation)) {
+        change(&mut self.conversation);
+        if self.conversation.turns() == 0 {
+            self.pair.decoder.reset();
+        }
         self.restart_meter();
     }
 
-    fn restore(&mut self, turns: Vec<Turn>) {
-        self.conversation = turns.into_iter().map(Message::from).collect();
-        self.decoder.reset();
+    /// Forgets the oldest turns, so that `text` fits with room for an answer.
+    fn make_room(&mut self, text: &str) {
+        let turns = self.superfluous(text).unwrap_or(0);
+        if turns > 0 {
+            self.forget(|it| it.forget_oldest(turns));
+        }
+        self.tell(Event::Dropped { turns });
+    }
+
+    /// How many of the oldest turns must go: as few as leave room enough for an answer to `text`, or all where
+    /// that is still little. `None` where `text` does not fit at all, or cannot be read.
+    fn superfluous(&self, text: &str) -> Option<usize> {
+        let capacity = self.pair.decoder.capacity();
+        let room = |n| {
+            let messages = self.conversation.prompt_without(n, text);
+            let prompt = self.pair.template.prompt(&messages, &self.pair.tokenizer);
+            capacity.checked_sub(prompt.ok()?.len())
+        };
+        let turns: Vec<usize> = (0..self.conversation.turns()).collect();
+        let little = |&n: &usize| room(n).is_none_or(|room| room < capacity / 4);
+        let n = turns.partition_point(little);
+        room(n).filter(|&room| room >= LEAST_ANSWER).map(|_| n)
+    }
+
+    fn set(&mut self, options: Options) {
+        let fixed = Fixed::new(options);
+        self.pair.set(&self.fixed, &fixed);
+        self.conversation.set_system(fixed.options.system.clone());
+        self.tell(Event::Options(fixed.options.clone()));
+        self.fixed = fixed;
         self.restart_meter();
     }
 
@@ -389,7 +397,7 @@ impl<'a> Worker<'a> {
             return;
         }
         self.meter.push(round.verify_time + round.other_time);
-        if let Some(baseline) = self.meter.report_due(self.decoder.committed().len()) {
+        if let Some(baseline) = self.meter.report_due(self.pair.decoder.committed().len()) {
             self.tell(Event::Baseline(baseline));
         }
     }
@@ -397,20 +405,20 @@ impl<'a> Worker<'a> {
     fn publish(&self, round: &decoding::Round, text: &mut AnswerText) -> Round {
         // Where drafting failed, what was chosen is not what was done.
         let failed = round.draft_error.is_some();
-        let explanation = (!failed).then(|| self.decoder.explanation()).flatten();
+        let explanation = (!failed).then(|| self.pair.decoder.explanation()).flatten();
         let drafter = explanation
             .as_ref()
             .map_or(round.strategy, |chosen| chosen.drafter);
         Round {
             note: round.draft_error.clone(),
             pieces: text.take_round(round.n_accepted, drafter),
-            context_used: self.decoder.committed().len(),
+            context_used: self.pair.decoder.committed().len(),
             explanation: explanation.map(Arc::new),
             ..round.counts()
         }
     }
 
-    fn tell(&self, event: Event) {
+    pub fn tell(&self, event: Event) {
         // A front end that has gone needs no news: the closed inbox ends the work.
         let _ = self.outbox.send(event);
     }

@@ -53,9 +53,11 @@ pub(super) fn load(settings: &LoadSettings) -> Result<Loaded> {
         },
         device: Device::scripted(),
         identity: None,
+        memory: 0,
         notes: vec!["this is a fake model for trying the screen: it repeats what you write".into()],
     };
     Ok(Loaded {
+        names: settings.names(),
         pair,
         tokenizer,
         template,

@@ -41,7 +41,7 @@ pub struct Device {
 
 impl Device {
     /// The fake model's.
-    pub(super) fn scripted() -> Self {
+    pub(crate) fn scripted() -> Self {
         Self {
             name: "scripted",
             n_threads: None,

@@ -1,5 +1,6 @@
 //! From a reference to a pair of models that share a vocabulary.
 
+use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,9 +18,10 @@ use super::registry::{Draft, Reference, SMOLLM2_135M_DRAFT};
 use super::shape::{DraftShape, PairShape, Shape};
 use super::tensors::Tensors;
 use super::tokenizer::Tokenizer;
-use super::{Model, demo, fetch};
+use super::{Model, demo, fetch, memory};
 use crate::cancel::Cancel;
 use crate::config::LEAST_CONTEXT;
+use crate::engine::protocol::ModelRef;
 
 /// Context when none is asked for, unless the model was trained for less.
 const DEFAULT_CONTEXT: usize = 8192;
@@ -40,6 +42,25 @@ pub struct LoadSettings {
     pub n_threads: usize,
     /// Use only what is on this machine.
     pub offline: bool,
+}
+
+impl LoadSettings {
+    /// What the models are called.
+    pub fn names(&self) -> ModelRef {
+        ModelRef {
+            target: self.target.to_string(),
+            draft: self.draft.to_string(),
+        }
+    }
+
+    /// The same for models of these names.
+    pub fn of(&self, names: &ModelRef) -> Result<Self> {
+        Ok(Self {
+            target: Reference::parse(&names.target)?,
+            draft: DraftChoice::parse(&names.draft)?,
+            ..self.clone()
+        })
+    }
 }
 
 /// The draft model asked for.
@@ -64,6 +85,16 @@ impl DraftChoice {
     }
 }
 
+impl Display for DraftChoice {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::None => f.write_str("none"),
+            Self::Model(reference) => reference.fmt(f),
+        }
+    }
+}
+
 /// Progress of loading.
 #[derive(Clone, Debug)]
 pub enum Progress {
@@ -83,6 +114,8 @@ pub struct Pair {
     pub device: DeviceInfo,
     /// What tells the models from others; `None` where they are fake.
     pub identity: Option<Identity>,
+    /// Bytes of memory that they need, weights and context.
+    pub memory: u64,
     /// What the user should know, each one line.
     pub notes: Vec<String>,
 }
@@ -98,6 +131,8 @@ pub struct Identity {
 
 /// A pair and all that a chat needs with it.
 pub struct Loaded {
+    /// What they are called, to load them again.
+    pub names: ModelRef,
     /// The models.
     pub pair: Pair,
     /// The tokenizer of both.
@@ -124,8 +159,28 @@ impl Source {
     }
 }
 
+/// What is asked of a pair.
+#[derive(Clone, Copy)]
+struct Asked {
+    context: usize,
+    n_threads: usize,
+    /// Bytes that others need meanwhile.
+    occupied: u64,
+}
+
 /// Fetches, checks and loads.
 pub fn load(
+    settings: &LoadSettings,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Loaded> {
+    load_beside(0, settings, cancel, progress)
+}
+
+/// As [`load`], while other models need `occupied` bytes; fails with [`memory::NoRoomBeside`] where only they
+/// are in the way.
+pub fn load_beside(
+    occupied: u64,
     settings: &LoadSettings,
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress),
@@ -139,11 +194,14 @@ pub fn load(
     let template = ChatTemplate::from_gguf(&file, &tokenizer)?;
     let target = Source::new(settings.target.title(), file)?;
     let draft = draft(settings, &tokenizer, cancel, progress)?;
-    let &LoadSettings {
-        context, n_threads, ..
-    } = settings;
-    let pair = pair(backend, target, draft, context, n_threads, cancel, progress)?;
+    let asked = Asked {
+        context: settings.context,
+        n_threads: settings.n_threads,
+        occupied,
+    };
+    let pair = pair(backend, target, draft, asked, cancel, progress)?;
     Ok(Loaded {
+        names: settings.names(),
         pair,
         tokenizer,
         template,
@@ -176,8 +234,11 @@ pub fn load_shape(
         backend,
         target,
         Ok(draft),
-        context,
-        n_threads,
+        Asked {
+            context,
+            n_threads,
+            occupied: 0,
+        },
         cancel,
         progress,
     )
@@ -187,13 +248,12 @@ fn pair(
     mut backend: Backend,
     target: Source,
     draft: Result<Source, String>,
-    asked_context: usize,
-    asked_threads: usize,
+    asked: Asked,
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Pair> {
     let mut notes = Vec::new();
-    let context = context(asked_context, target.hyper.trained_context, &mut notes)?;
+    let context = context(asked.context, target.hyper.trained_context, &mut notes)?;
     let mut sources = vec![&target];
     sources.extend(&draft);
     if matches!(backend, Backend::Cpu(_)) {
@@ -205,12 +265,13 @@ fn pair(
             backend = Backend::Candle(candle_core::Device::Cpu);
         }
     }
-    if asked_threads > 0 && matches!(backend, Backend::Candle(_)) {
+    if asked.n_threads > 0 && matches!(backend, Backend::Candle(_)) {
         notes.push(
             "the number of threads asked for is for the CPU engine; candle computes here".into(),
         );
     }
-    check_memory(&backend, &sources, context)?;
+    let needed = memory_of(&backend, &sources, context);
+    memory::check(needed, asked.occupied, memory::total())?;
     let identity = Identity {
         target: target.identity(),
         draft: draft.as_ref().ok().map(Source::identity),
@@ -242,6 +303,7 @@ fn pair(
         draft,
         device: backend.device(),
         identity: Some(identity),
+        memory: needed,
         notes,
     })
 }
@@ -321,7 +383,7 @@ fn open_draft(
 }
 
 /// The context to use: what was asked for, within reason.
-fn context(asked: usize, trained: usize, notes: &mut Vec<String>) -> Result<usize> {
+pub(super) fn context(asked: usize, trained: usize, notes: &mut Vec<String>) -> Result<usize> {
     match asked {
         0 => Ok(trained.min(DEFAULT_CONTEXT)),
         1..LEAST_CONTEXT => {
@@ -337,30 +399,15 @@ fn context(asked: usize, trained: usize, notes: &mut Vec<String>) -> Result<usiz
     }
 }
 
-/// Refuses what cannot fit: a failed allocation would end the program without a word.
-fn check_memory(backend: &Backend, sources: &[&Source], context: usize) -> Result<()> {
-    let needed = sources
+/// Bytes that the models need.
+fn memory_of(backend: &Backend, sources: &[&Source], context: usize) -> u64 {
+    sources
         .iter()
         .map(|Source { file, hyper, .. }| match backend {
             Backend::Cpu(_) => CpuDecoder::memory(file, hyper, context),
             Backend::Candle(_) => CandleDecoder::memory(file, hyper, context),
         })
-        .fold(0, u64::saturating_add);
-    let Ok(mut system) = sysinfo::System::new() else {
-        return Ok(()); // A system that does not tell its memory.
-    };
-    system.refresh_memory();
-    let total = system.total_memory();
-    if total > 0 && needed > total {
-        let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
-        bail!(
-            "weights and context need {:.1} GiB and this machine has {:.1}: choose a smaller model or \
-             a smaller --context",
-            gib(needed),
-            gib(total)
-        );
-    }
-    Ok(())
+        .fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

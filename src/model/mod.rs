@@ -24,7 +24,9 @@ pub mod fetch;
 pub mod registry;
 
 pub mod device;
+pub mod inventory;
 pub mod load;
+pub mod memory;
 pub mod progress;
 pub mod shape;
 

@@ -3,6 +3,7 @@
 //! In comes what a person wrote, out goes a [`Reference`]. Sizes and digests of presets were
 //! measured on the files themselves; a preset without them is not listed.
 
+use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -140,6 +141,21 @@ impl Reference {
     }
 }
 
+/// As [`Reference::parse`] reads it, to the same model.
+impl Display for Reference {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Preset(preset) => f.write_str(preset.name),
+            // Paths come from text, so nothing is lost.
+            Self::File(path) => path.display().fmt(f),
+            Self::Remote(remote) => {
+                write!(f, "{}:{}@{}", remote.repo, remote.file, remote.revision)
+            }
+            Self::Scripted => f.write_str(SCRIPTED),
+        }
+    }
+}
+
 fn parse(text: &str, home: Option<&Path>, exists: &dyn Fn(&Path) -> bool) -> Result<Reference> {
     ensure!(
         !text.is_empty(),
@@ -221,6 +237,7 @@ mod tests {
     fn references_are_told_apart() {
         let check = |text: &str, expect: Reference| {
             assert_eq!(read(text).unwrap(), expect, "{text}");
+            assert_eq!(read(&expect.to_string()).unwrap(), expect, "{expect}");
         };
         let file = |path: &str| Reference::File(path.into());
         let hub = |repo: &str, name: &str, revision: &str| {

@@ -114,19 +114,18 @@ impl Conversation {
         first.or(self.unanswered.as_deref()).unwrap_or_default()
     }
 
-    /// The turns as the engine takes them, after the system prompt `system`.
-    pub fn messages(&self, system: Option<&str>) -> Vec<protocol::Turn> {
+    /// The turns as the engine takes them.
+    pub fn messages(&self) -> Vec<protocol::Turn> {
         let message = |role, text: &str| protocol::Turn {
             role,
             text: text.to_owned(),
         };
-        let system = system.map(|text| message(Role::System, text));
         let said = self.turns.iter().flat_map(|turn| {
             [
                 message(Role::User, &turn.user),
                 message(Role::Assistant, &turn.answer),
             ]
         });
-        system.into_iter().chain(said).collect()
+        said.collect()
     }
 }

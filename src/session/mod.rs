@@ -23,7 +23,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use crate::engine::protocol::Turn;
+use crate::engine::protocol::Command;
 use export::one_line;
 
 pub use conversation::Conversation;
@@ -79,10 +79,14 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// The conversation as the engine takes it.
-    pub fn messages(&self) -> Vec<Turn> {
-        let system = self.conversation.settings.system.as_deref();
-        self.conversation.messages(system)
+    /// What makes an engine go on with it.
+    pub fn commands(&self) -> [Command; 2] {
+        [
+            Command::SetSystem(self.conversation.settings.system.clone()),
+            Command::Restore {
+                turns: self.conversation.messages(),
+            },
+        ]
     }
 
     /// What the user should know, for where the conversation itself is not shown.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::record::{self, Reason, Record, Turn};
-use crate::engine::protocol::{Command, Event, Finished, Role};
+use crate::engine::protocol::{Command, Event, Finished};
 use crate::stats::Stats;
 
 /// How often a part of the answer is recorded while it is being written.
@@ -46,6 +46,8 @@ pub struct Recorder {
     /// The model that answers, by the name it is shown with.
     model: String,
     asked: Option<Asked>,
+    /// Oldest turns that the engine has forgotten to make room.
+    dropped: usize,
     stats: Stats,
 }
 
@@ -66,6 +68,7 @@ impl Recorder {
             system,
             model,
             asked: None,
+            dropped: 0,
             stats: Stats::default(),
         }
     }
@@ -94,15 +97,27 @@ impl Recorder {
             }
             Command::Reset => {
                 self.asked = None;
+                self.dropped = 0;
                 Some(Step::Begin)
             }
-            Command::Restore(turns) => {
-                let system = turns.iter().find(|turn| turn.role == Role::System);
-                self.system = system.map(|turn| turn.text.clone());
-                self.asked = None;
+            Command::SetSystem(system) => {
+                self.system.clone_from(system);
                 None
             }
-            Command::SetStrategy(_) => None,
+            Command::Set(options) => {
+                self.system.clone_from(&options.system);
+                None
+            }
+            Command::Restore { .. } => {
+                self.asked = None;
+                self.dropped = 0;
+                None
+            }
+            // The engine counts from the turns that it still knows; the log has them all.
+            Command::Rewind { turns } => Some(Step::Write(Record::Rewound {
+                turns: turns + self.dropped,
+            })),
+            Command::SetStrategy(_) | Command::MakeRoom { .. } | Command::Load { .. } => None,
         }
     }
 
@@ -137,9 +152,16 @@ impl Recorder {
                     message: failure.message.clone(),
                 }))
             }
-            Event::Fetch(_) | Event::Loading(_) | Event::Strategy(_) | Event::Prefill { .. } => {
+            Event::Dropped { turns } => {
+                self.dropped += turns;
                 None
             }
+            Event::Fetch(_)
+            | Event::Loading(_)
+            | Event::NotLoaded(_)
+            | Event::Options(_)
+            | Event::Strategy(_)
+            | Event::Prefill { .. } => None,
         }
     }
 

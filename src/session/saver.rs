@@ -77,9 +77,15 @@ impl Saver {
     /// The engine says this.
     pub fn heard(&self, event: &Event) {
         match event {
-            Event::Fetch(_) | Event::Loading(_) | Event::Strategy(_) | Event::Prefill { .. } => {}
+            Event::Fetch(_)
+            | Event::Loading(_)
+            | Event::NotLoaded(_)
+            | Event::Options(_)
+            | Event::Strategy(_)
+            | Event::Prefill { .. } => {}
             Event::Ready(_)
             | Event::Baseline(_)
+            | Event::Dropped { .. }
             | Event::Round(_)
             | Event::Finished(_)
             | Event::Failed(_) => self.tell(Job::Heard(event.clone())),

@@ -39,6 +39,11 @@ impl Drafter {
         })))
     }
 
+    /// Chooses tokens as a target does that follows `sampling` from now on.
+    pub fn set_sampling(&self, sampling: Sampling) {
+        self.lock().sampler = Sampler::new(sampling.without_penalties());
+    }
+
     /// Tokens that the model's cache can hold.
     pub fn capacity(&self) -> usize {
         self.lock().model.capacity()

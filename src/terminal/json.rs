@@ -145,7 +145,7 @@ impl<'a> Line<'a> {
                     .map(|strategy| strategy.name)
                     .collect(),
                 strategy: ready.strategy,
-                sampling: ready.sampling.map(Into::into),
+                sampling: ready.sampling().map(Into::into),
                 notes: &ready.notes,
             }],
             Event::Baseline(baseline) => {
@@ -155,6 +155,8 @@ impl<'a> Line<'a> {
                 }]
             }
             Event::Strategy(strategy) => vec![Self::Strategy { strategy }],
+            // Answers to commands that a single question does not come with.
+            Event::Options(_) | Event::Dropped { .. } | Event::NotLoaded(_) => Vec::new(),
             Event::Prefill { done, total } => vec![Self::Prefill {
                 done: *done,
                 total: *total,

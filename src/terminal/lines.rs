@@ -172,6 +172,9 @@ impl Chat {
             | Event::Baseline(_)
             // What was asked for is known here before the engine confirms it.
             | Event::Strategy(_)
+            | Event::Options(_)
+            | Event::Dropped { .. }
+            | Event::NotLoaded(_)
             | Event::Prefill { .. }
             | Event::Round(_) => {}
         }
@@ -269,9 +272,9 @@ impl Chat {
             .last()
             .map(|turn| turn.model.clone());
         self.tell_other_model();
-        let turns = opened.messages();
         // An engine that has ended has said so in its events.
-        self.send(Command::Restore(turns))
+        let mut commands = opened.commands().into_iter();
+        commands.try_for_each(|command| self.send(command))
     }
 
     fn tell_other_model(&mut self) {

@@ -3,6 +3,7 @@
 
 mod run;
 
+mod awake;
 mod clipboard;
 mod data;
 mod divert;
@@ -18,6 +19,7 @@ pub mod themes;
 
 pub mod depth;
 pub mod exit;
+pub mod host;
 
 mod json;
 pub mod lines;
@@ -36,6 +38,7 @@ use tokio::time::timeout;
 use crate::engine::protocol::Handle;
 
 pub use exit::Exit;
+pub use host::Host;
 pub use run::{ScreenSettings, run};
 pub use signals::cancel_on_interrupt;
 

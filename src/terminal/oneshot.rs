@@ -63,7 +63,7 @@ async fn run(
     };
     if let Some(opened) = opened {
         out.note(&opened.about());
-        send(Command::Restore(opened.messages()));
+        opened.commands().into_iter().for_each(send);
     }
     let mut interrupt = signal(SignalKind::interrupt())?;
     let cancel = Cancel::new();
@@ -113,6 +113,9 @@ async fn run(
             | Event::Loading(_)
             | Event::Baseline(_)
             | Event::Strategy(_)
+            | Event::Options(_)
+            | Event::Dropped { .. }
+            | Event::NotLoaded(_)
             | Event::Prefill { .. }
             | Event::Round(_) => {}
         }

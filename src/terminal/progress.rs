@@ -56,6 +56,9 @@ impl Progress {
             Event::Ready(_)
             | Event::Baseline(_)
             | Event::Strategy(_)
+            | Event::Options(_)
+            | Event::Dropped { .. }
+            | Event::NotLoaded(_)
             | Event::Round(_)
             | Event::Finished(_)
             | Event::Failed(_) => self.clear(),

@@ -18,15 +18,17 @@ use ratatui::Terminal;
 use ratatui::layout::Size;
 use tokio::select;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot::Receiver;
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::app::copy::Copy;
 use crate::app::{App, AppSettings, Effect, Msg};
-use crate::engine::protocol::{Baseline, Event, Handle};
+use crate::engine::protocol::{Baseline, Event, Handle, ModelEntry};
 use crate::session::{Ended, Note};
 use crate::stats::Totals;
 use crate::ui::{self, Theme};
 
+use super::awake::Awake;
 use super::clipboard::{self, Copied};
 use super::editor::Editor;
 use super::esc::{EscGuard, HOLD_LOCAL, HOLD_REMOTE};
@@ -36,6 +38,7 @@ use super::guard::{Guard, restore};
 use super::hang_up::{HangUpWatch, terminal_is_there};
 use super::highlight::Highlighting;
 use super::history_file;
+use super::host::Host;
 use super::saving::Saving;
 use super::signals::{self, Signal, Signals};
 use super::themes::Themes;
@@ -67,7 +70,7 @@ pub struct ScreenSettings {
 /// Shows the chat until the user leaves, and prints the session's numbers, and where the chat is saved,
 /// to the normal screen.
 pub fn run(
-    handle: Handle,
+    host: Host,
     saving: Saving,
     settings: AppSettings,
     here: ScreenSettings,
@@ -77,7 +80,7 @@ pub fn run(
         .build()?;
     let (ended, session, saved) = runtime.block_on(async {
         let mut screen =
-            Screen::open(handle, saving, settings, here).context("cannot take the terminal")?;
+            Screen::open(host, saving, settings, here).context("cannot take the terminal")?;
         let ended = screen.run().await;
         // First: whoever sent a signal may not wait for the rest.
         let saved = screen.saving.saver.end();
@@ -137,7 +140,11 @@ struct Screen {
     app: App,
     theme: Theme,
     themes: Themes,
+    host: Host,
     engine: Handle,
+    /// The models that are being listed.
+    models: Option<Receiver<Vec<ModelEntry>>>,
+    awake: Awake,
     engine_runs: bool,
     saving: Saving,
     session: Session,
@@ -166,7 +173,7 @@ struct Screen {
 
 impl Screen {
     fn open(
-        engine: Handle,
+        host: Host,
         saving: Saving,
         settings: AppSettings,
         here: ScreenSettings,
@@ -193,7 +200,10 @@ impl Screen {
             app: App::new(settings, Instant::now()),
             theme: here.theme,
             themes: here.themes,
-            engine,
+            engine: host.start(None),
+            host,
+            models: None,
+            awake: Awake::new(),
             engine_runs: true,
             _hang_up: HangUpWatch::start(saving.saver.closer())?,
             saving,
@@ -249,6 +259,10 @@ impl Screen {
                     self.update(Msg::Highlighted(highlighted))?
                 }
                 Some(note) = self.saving.notes.recv() => self.update(Msg::Session(note))?,
+                entries = listed(&mut self.models) => {
+                    self.models = None;
+                    self.update(Msg::Models(entries))?
+                }
                 () = until(self.app.wake_at()) => self.update(Msg::Tick)?,
                 _ = watch.tick() => (!terminal_is_there()).then_some(Exit::HungUp),
             };
@@ -287,11 +301,15 @@ impl Screen {
             Event::Failed(failure) if failure.fatal => {
                 self.session.fatal = Some(failure.message.clone());
             }
+            // Other models have another one.
+            Event::Ready(_) => self.session.baseline = None,
             Event::Failed(_)
             | Event::Fetch(_)
             | Event::Loading(_)
-            | Event::Ready(_)
             | Event::Strategy(_)
+            | Event::Options(_)
+            | Event::Dropped { .. }
+            | Event::NotLoaded(_)
             | Event::Prefill { .. }
             | Event::Finished(_) => {}
         }
@@ -307,7 +325,9 @@ impl Screen {
             | Msg::Edited(_)
             | Msg::Themed(_)
             | Msg::Told(_) => FRAME_OF_INPUT,
-            Msg::Engine(_) | Msg::Session(_) | Msg::Highlighted(_) | Msg::Tick => self.frame,
+            Msg::Engine(_) | Msg::Models(_) | Msg::Session(_) | Msg::Highlighted(_) | Msg::Tick => {
+                self.frame
+            }
         };
         self.changed = Some(self.changed.map_or(pause, |due| due.min(pause)));
         for effect in self.app.update(msg, Instant::now()) {
@@ -327,12 +347,19 @@ impl Screen {
                     drop(self.engine.commands.send(command));
                 }
                 Effect::Session(request) => self.saving.saver.ask(request),
+                Effect::Restart(models) => {
+                    self.engine = self.host.start(models);
+                    self.engine_runs = true;
+                    self.session.fatal = None;
+                }
+                Effect::ListModels => self.models = Some(self.host.models()),
                 Effect::Quit => return Ok(Some(Exit::Done)),
                 Effect::ClearScreen => self.redraw()?,
                 Effect::Suspend if signals::can_stop() => signals::ask_job_to_stop()?,
                 Effect::Suspend => {}
             }
         }
+        self.awake.set(self.app.is_computing());
         Ok(None)
     }
 
@@ -471,6 +498,14 @@ async fn next_input(input: &mut Option<EventStream>) -> Option<io::Result<Input>
 async fn edited(editor: &mut Option<Editor>) -> Result<String, String> {
     match editor {
         Some(editor) => editor.ended().await,
+        None => pending().await,
+    }
+}
+
+/// Waits for the list of models; for ever when none was asked for.
+async fn listed(models: &mut Option<Receiver<Vec<ModelEntry>>>) -> Vec<ModelEntry> {
+    match models {
+        Some(models) => models.await.unwrap_or_default(),
         None => pending().await,
     }
 }

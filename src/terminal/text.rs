@@ -38,10 +38,16 @@ impl TextOut {
     pub fn event(&mut self, event: &Event) -> anyhow::Result<()> {
         self.progress.show(event);
         match event {
-            Event::Fetch(_) | Event::Loading(_) | Event::Prefill { .. } | Event::Strategy(_) => {}
+            Event::Fetch(_)
+            | Event::Loading(_)
+            | Event::Prefill { .. }
+            | Event::Strategy(_)
+            | Event::Options(_)
+            | Event::Dropped { .. }
+            | Event::NotLoaded(_) => {}
             Event::Ready(ready) => {
                 ready.notes.iter().for_each(|note| self.note(note));
-                if let Some(sampling) = ready.sampling {
+                if let Some(sampling) = ready.sampling() {
                     self.note(&summary::sampling(sampling));
                 }
             }

@@ -50,6 +50,9 @@ fn stage(event: &Event) -> Option<(&'static str, &str, &str)> {
         Event::Ready(_)
         | Event::Baseline(_)
         | Event::Strategy(_)
+        | Event::Options(_)
+        | Event::Dropped { .. }
+        | Event::NotLoaded(_)
         | Event::Round(_)
         | Event::Finished(_)
         | Event::Failed(_) => None,

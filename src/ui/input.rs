@@ -52,8 +52,7 @@ pub fn draw(
     {
         put(buffer, text_area, row as u16, text(&lines, line, theme));
     }
-    let visible =
-        text_area.area() > 0 && app.help().is_none() && !matches!(app.phase(), Phase::Dead);
+    let visible = text_area.area() > 0 && app.help().is_none();
     visible.then(|| Position {
         x: (text_area.x + lines.column as u16).min(text_area.right() - 1),
         y: text_area.y + (lines.row - top) as u16,
@@ -84,7 +83,7 @@ fn placeholder(app: &App) -> &'static str {
         return "Type to search what was typed before";
     }
     match (app.phase(), app.answering()) {
-        (Phase::Dead, _) => "q quits",
+        (Phase::Dead, _) => "/reload, or q quits",
         (_, true) => "Type the next message",
         (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) | Phase::Ready, false) => {
             "Type a message"

@@ -24,6 +24,7 @@ mod format;
 mod help;
 mod input;
 mod panel;
+mod picker;
 mod popup;
 mod progress;
 mod saved;
@@ -53,10 +54,14 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
     let geometry = app.geometry(screen);
     let buffer = frame.buffer_mut();
     buffer.set_style(screen, theme.background);
-    if app.help().is_some() {
+    let mut cursor = None;
+    if app.picker().is_some() {
+        cursor = picker::draw(app, theme, geometry.transcript, buffer);
+    } else if app.help().is_some() {
         help::draw(app, theme, geometry.help(), buffer);
     } else if let Some(chats) = app.saved() {
         saved::draw(chats, theme, geometry.transcript, buffer);
+        cursor = saved::cursor(chats, geometry.transcript);
     } else {
         conversation(app, theme, &geometry, buffer);
     }
@@ -90,11 +95,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
         Some(find) => find::draw(find, theme, &geometry, buffer),
         None => input::draw(app, theme, &geometry, buffer),
     };
-    let filtering = || {
-        app.saved()
-            .and_then(|chats| saved::cursor(chats, geometry.transcript))
-    };
-    if let Some(cursor) = filtering().or(typing) {
+    if let Some(cursor) = cursor.or(typing) {
         frame.set_cursor_position(cursor);
     }
 }

@@ -10,6 +10,7 @@ use ratatui::text::{Line, Span};
 
 use crate::app::wrap::{Break, wrap};
 use crate::app::{App, Shown};
+use crate::engine::protocol::Ready;
 use crate::stats::Totals;
 use crate::ui::format::{
     self, UNKNOWN, acceptance, age, bar, number, percent, sparkline, strategy_glyph, verdict,
@@ -357,7 +358,7 @@ fn context(app: &App, theme: &Theme, width: usize) -> Vec<Line<'static>> {
 
 /// How answers are sampled, if they are.
 fn sampling(app: &App, theme: &Theme) -> Vec<Line<'static>> {
-    let info = app.ready().and_then(|ready| ready.sampling);
+    let info = app.ready().and_then(Ready::sampling);
     let line = info.map(|info| row("sampling", format::sampling(info), theme));
     line.into_iter().collect()
 }

@@ -49,7 +49,7 @@ fn facts(app: &App, theme: &Theme, width: u16) -> Line<'static> {
                 .shown()
                 .context_used
                 .map_or(UNKNOWN.to_owned(), |used| used.to_string());
-            let sampling = ready.sampling.map(|info| part(format::sampling(info)));
+            let sampling = ready.sampling().map(|info| part(format::sampling(info)));
             let parts = [
                 part(ready.target.clone()),
                 part(format!("ctx {used}/{}", ready.context_limit)),
@@ -63,6 +63,9 @@ fn facts(app: &App, theme: &Theme, width: u16) -> Line<'static> {
 
 /// The keys that matter now, the most important first.
 fn hints(app: &App) -> &'static [&'static str] {
+    if app.picker().is_some() {
+        return &["Enter load", "Esc close"];
+    }
     if app.find().is_some() {
         return &["Enter next", "Esc close", "Ctrl-P previous"];
     }
@@ -72,7 +75,7 @@ fn hints(app: &App) -> &'static [&'static str] {
     match (app.phase(), app.help().is_some(), app.answering()) {
         _ if app.searching() => &["Enter take", "Ctrl-R older", "Esc back"],
         _ if app.popup().is_some() => &["Enter run", "Tab complete", "Esc close"],
-        (Phase::Dead, _, _) => &["q quit"],
+        (Phase::Dead, _, _) => &["/reload", "q quit"],
         (_, true, _) => &["Esc close"],
         (_, false, true) => &["Ctrl-C stop", "Shift-Tab strategy"],
         (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_), false, false) => {

@@ -22,7 +22,7 @@ fn wrong_flags_are_refused_with_what_is_right() {
         &mut chat(&["--draft-length", "17", "Hi"]),
         "",
         2,
-        &["17", "1..=16"],
+        &["17", "from 1 to 16"],
     );
     check_error(
         &mut chat(&["--temperature", "nan", "Hi"]),

@@ -3,9 +3,11 @@
 //! The pictures are in `snapshots/`; `cargo insta review` shows what a change does to them.
 
 mod auto;
+mod control;
 mod keys;
 mod limits;
 mod markdown;
+mod models;
 mod pictures;
 mod saved;
 mod typing;

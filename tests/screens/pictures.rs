@@ -5,7 +5,8 @@ use std::fmt::Write;
 use insta::assert_snapshot;
 use ratatui::buffer::Buffer;
 use speck::app::Msg;
-use speck::engine::protocol::{Event, FinishReason, Finished, Ready, SamplingInfo};
+use speck::config::sampling::Seed;
+use speck::engine::protocol::{Event, FinishReason, Finished, Ready};
 use speck::ui::{ColorDepth, Theme};
 
 use crate::user::{CODE, User, failure, fetch, loading, ready};
@@ -315,12 +316,11 @@ fn sampling_is_shown_with_its_seed() {
     let Event::Ready(ready) = ready() else {
         panic!("it is ready")
     };
-    let sampling = Some(SamplingInfo {
-        temperature: 0.75,
-        seed: 999_999,
-    });
+    let mut options = ready.options.clone();
+    options.sampling.temperature = 0.75;
+    options.sampling.seed = Seed::Fixed(999_999);
     let mut user = User::new((100, 30));
-    user.hear(Event::Ready(Ready { sampling, ..ready }));
+    user.hear(Event::Ready(Ready { options, ..ready }));
     let shown = "T 0.75, seed 999999";
     let panel = format!("sampling  {shown}");
     assert!(user.picture().contains(&panel), "{}", user.picture());

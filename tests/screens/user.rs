@@ -10,9 +10,11 @@ use ratatui::buffer::{Buffer, CellWidth};
 use ratatui::layout::Position;
 use speck::app::{App, AppSettings, Effect, Msg};
 use speck::cancel::Cancel;
+use speck::config::options::Options;
+use speck::config::sampling::Seed;
 use speck::engine::protocol::{
-    Baseline, Command, Event, Explanation, Failure, Fetch, FinishReason, Finished, Loading, Piece,
-    Ready, Round, StrategyInfo,
+    Baseline, Command, Event, Explanation, Failure, Fetch, FinishReason, Finished, Loading,
+    ModelRef, Piece, Ready, Round, StrategyInfo,
 };
 use speck::terminal::highlight::Highlighter;
 use speck::ui::{ColorDepth, Theme, draw};
@@ -97,6 +99,31 @@ impl User {
                 }
                 Effect::Engine(Command::Restore(turns)) => format!("restore {}", turns.len()),
                 Effect::Session(request) => format!("{request:?}"),
+                Effect::Engine(Command::Rewind { turns }) => format!("rewind to {turns}"),
+                Effect::Engine(Command::Restore { turns }) => {
+                    let turns: Vec<_> = turns.into_iter().map(|turn| turn.text).collect();
+                    format!("restore {}", turns.join(" | "))
+                }
+                Effect::Engine(Command::MakeRoom { text }) => format!("make room for {text}"),
+                Effect::Engine(Command::Load { models, cancel }) => {
+                    self.cancels.push(cancel);
+                    format!("load {} {}", models.target, models.draft)
+                }
+                Effect::Engine(Command::Set(options)) => {
+                    let usual = self::options();
+                    let changed = options.list().zip(usual.list());
+                    let changed = changed.filter(|(now, before)| now != before);
+                    let mut words: Vec<_> = changed
+                        .map(|((name, value), _)| format!("{name} {value}"))
+                        .collect();
+                    words.extend(options.system.map(|system| format!("system {system}")));
+                    format!("set {}", words.join(", "))
+                }
+                Effect::Restart(models) => {
+                    let models = models.map(|models| format!("{} {}", models.target, models.draft));
+                    format!("restart {}", models.unwrap_or_default())
+                }
+                Effect::ListModels => "list models".to_owned(),
                 Effect::Quit => "quit".to_owned(),
                 Effect::ClearScreen => "clear".to_owned(),
                 Effect::Suspend => "suspend".to_owned(),
@@ -190,6 +217,19 @@ impl User {
         }));
     }
 
+    /// The answer ends before its first token.
+    pub fn finish_empty(&mut self) {
+        self.hear(Event::Finished(Finished {
+            reason: FinishReason::Stopped,
+            prompt_tokens: 9,
+            reused_tokens: 0,
+            prefill_time: Duration::ZERO,
+            answer_tokens: 0,
+            rest: String::new(),
+            sampling: None,
+        }));
+    }
+
     /// What is on the screen.
     pub fn buffer(&self, theme: &Theme) -> (Buffer, Option<Position>) {
         let mut terminal = Terminal::new(TestBackend::new(self.size.0, self.size.1)).unwrap();
@@ -254,6 +294,13 @@ fn key(name: &str) -> (KeyCode, KeyModifiers) {
     (code, modifiers)
 }
 
+/// Greedy, with a seed that was drawn.
+pub fn options() -> Options {
+    let mut options = Options::default();
+    options.sampling.seed = Seed::Fixed(41);
+    options
+}
+
 pub fn ready() -> Event {
     let strategy = |name, summary| StrategyInfo {
         name,
@@ -261,6 +308,10 @@ pub fn ready() -> Event {
         cycled: name != "lookup-transformers",
     };
     Event::Ready(Ready {
+        models: ModelRef {
+            target: "smollm2-135m".to_owned(),
+            draft: "auto".to_owned(),
+        },
         target: "SmolLM2-135M-Instruct".to_owned(),
         draft: Some("smollm2-135m-draft".to_owned()),
         device: "cpu ×2".to_owned(),
@@ -272,7 +323,7 @@ pub fn ready() -> Event {
             strategy("lookup-transformers", "as the library does"),
         ],
         strategy: "draft",
-        sampling: None,
+        options: Box::new(options()),
         notes: Vec::new(),
     })
 }

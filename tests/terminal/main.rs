@@ -1,6 +1,7 @@
 //! The screen, driven as a person drives it: the real program in a pseudo-terminal, on the scripted
 //! model, which needs no file. It repeats what it is told.
 
+mod models;
 mod outside;
 mod pty;
 mod saved;

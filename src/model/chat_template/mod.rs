@@ -23,7 +23,6 @@ use serde::Serialize;
 use super::Token;
 use super::gguf::GgufFile;
 use super::tokenizer::Tokenizer;
-use crate::engine::protocol::{self, Turn};
 use environment::{Capped, environment};
 
 /// Largest template; real ones are up to tens of kilobytes.
@@ -53,20 +52,6 @@ pub struct Message {
     pub role: Role,
     /// What it says.
     pub content: String,
-}
-
-impl From<Turn> for Message {
-    fn from(turn: Turn) -> Self {
-        let role = match turn.role {
-            protocol::Role::System => Role::System,
-            protocol::Role::User => Role::User,
-            protocol::Role::Assistant => Role::Assistant,
-        };
-        Self {
-            role,
-            content: turn.text,
-        }
-    }
 }
 
 /// A compiled chat template.

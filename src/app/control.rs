@@ -1,0 +1,254 @@
+//! Commands that change the conversation or how answers come about: `/retry`, `/edit`, `/drop`, `/system`,
+//! `/set`.
+//!
+//! **What is taken back leaves the transcript and the engine at once**, and only while no answer is being
+//! written, so that both always hold the same.
+
+use crate::app::block::Kind;
+use crate::app::{App, Effect};
+use crate::clean::clean;
+use crate::config::options::Options;
+use crate::config::sampling::Seed;
+use crate::engine::protocol::{Command, SamplingInfo};
+
+/// What helps once the engine has ended.
+pub(super) const ENDED: &str = "the engine has ended: /reload starts it again, q quits";
+
+/// Options that were asked for and not yet confirmed.
+#[derive(Debug)]
+pub(super) struct WantedOptions {
+    options: Options,
+    /// Confirmations that are still to come.
+    due: usize,
+}
+
+impl App {
+    /// Says why `command` must wait, where it must.
+    pub(super) fn must_wait(&mut self, command: &str) -> bool {
+        let why = match &self.asked {
+            _ if self.is_dead() => ENDED.to_owned(),
+            Some(asked) if asked.cancel.is_cancelled() => {
+                format!("the answer is being stopped: then {command} works")
+            }
+            Some(_) => format!("an answer is being written: Ctrl-C stops it, then {command} works"),
+            None => return false,
+        };
+        self.say(why);
+        true
+    }
+
+    /// Answers the last message again.
+    pub(super) fn retry(&mut self) -> Vec<Effect> {
+        let Some((question, answered, mut effects)) = self.take_back(1) else {
+            return Vec::new();
+        };
+        if answered {
+            effects.extend(self.another_seed());
+        }
+        effects.extend(self.ask(question.clone(), &question));
+        effects
+    }
+
+    /// Puts a message back into the input: the last, or which one from the end is typed.
+    pub(super) fn edit_numbered(&mut self, typed: &str) -> Vec<Effect> {
+        let n = if typed.is_empty() { "1" } else { typed };
+        match n.parse() {
+            Ok(n) if n > 0 => self.edit_message(n),
+            Ok(_) | Err(_) => {
+                let told = format!(
+                    "/edit takes a number: 1, or none, is the last message, 2 the one before. \
+                     `{typed}` is none."
+                );
+                self.tell(Kind::Error, &clean(&told));
+                Vec::new()
+            }
+        }
+    }
+
+    /// Puts message `n` from the end back into the input.
+    fn edit_message(&mut self, n: usize) -> Vec<Effect> {
+        let Some((question, _, effects)) = self.take_back(n) else {
+            return Vec::new();
+        };
+        self.input.set(&question);
+        self.say(match n {
+            1 => "the message is taken back: Enter sends it anew".to_owned(),
+            n => format!("{n} messages are taken back: Enter sends this one anew"),
+        });
+        effects
+    }
+
+    /// Sends the last message again, with room made for it.
+    pub(super) fn drop_oldest(&mut self) -> Vec<Effect> {
+        if !self.conversation.last_is_unanswered() {
+            self.tell(
+                Kind::Error,
+                "/drop sends a message again that did not fit, without the oldest turns. The last \
+                 message was not refused.",
+            );
+            return Vec::new();
+        }
+        let Some((text, _, mut effects)) = self.take_back(1) else {
+            return Vec::new();
+        };
+        effects.push(Effect::Engine(Command::MakeRoom { text: text.clone() }));
+        effects.extend(self.ask(text.clone(), &text));
+        effects
+    }
+
+    /// The engine has dropped its oldest turns.
+    pub(super) fn dropped(&mut self, turns: usize) {
+        self.conversation.drop_oldest(turns);
+        self.mark_dropped();
+    }
+
+    /// Takes message `n` from the end and all after it out of the transcript and the engine: its text,
+    /// whether it was answered, and what to do.
+    fn take_back(&mut self, n: usize) -> Option<(String, bool, Vec<Effect>)> {
+        let Some(taken) = self.conversation.take_back(n) else {
+            let there = match self.conversation.len() {
+                0 => "There is no message yet.".to_owned(),
+                1 => "There is only one message.".to_owned(),
+                n => format!("There are only {n} messages."),
+            };
+            self.tell(Kind::Error, &there);
+            return None;
+        };
+        self.transcript.truncate(taken.block);
+        self.mark_dropped();
+        self.scroll.to_end();
+        let rewind = taken.rewind.map(|turns| Command::Rewind { turns });
+        let effects = rewind.map(Effect::Engine).into_iter().collect();
+        Some((taken.question, taken.answered, effects))
+    }
+
+    /// Puts the line that tells where the dropped part ends where it belongs.
+    fn mark_dropped(&mut self) {
+        let blocks = self.transcript.blocks().len();
+        if let Some(old) = self.conversation.take_marker().filter(|old| *old < blocks) {
+            self.transcript.remove(old);
+            self.shift_blocks(old, -1);
+        }
+        let Some((turns, after)) = self.conversation.dropped() else {
+            return;
+        };
+        let at = after.unwrap_or(self.transcript.blocks().len());
+        let what = match turns {
+            1 => "The turn above is".to_owned(),
+            n => format!("The {n} turns above are"),
+        };
+        let text = format!("↑ {what} no longer part of the conversation: there was no room.");
+        self.transcript.insert(at, Kind::Notice, &text);
+        self.shift_blocks(at, 1);
+        self.conversation.set_marker(at);
+    }
+
+    fn shift_blocks(&mut self, from: usize, by: isize) {
+        self.conversation.shift(from, by);
+        if let Some(asked) = &mut self.asked
+            && asked.block >= from
+        {
+            asked.block = asked.block.saturating_add_signed(by);
+        }
+    }
+
+    /// Another seed, where it has a say.
+    fn another_seed(&mut self) -> Option<Effect> {
+        let mut options = self.next_options()?;
+        let Some(SamplingInfo { seed, .. }) = SamplingInfo::of(&options) else {
+            self.say("greedy: the same text again, unless something changed since");
+            return None;
+        };
+        let next = u32::try_from(seed).map_or(0, |seed| seed.wrapping_add(1));
+        options.sampling.seed = Seed::Fixed(next);
+        self.say(format!("with seed {next} instead of {seed}"));
+        Some(self.want_options(options))
+    }
+
+    /// Shows the system prompt, or replaces it; `off` leaves it to the model's template.
+    pub(super) fn system(&mut self, text: &str) -> Vec<Effect> {
+        let Some(mut options) = self.known_options() else {
+            return Vec::new();
+        };
+        if text.is_empty() {
+            let said = match &options.system {
+                Some(system) => format!("System prompt: {system}"),
+                None => "No system prompt is set: the model's template may have its own. \
+                         /system TEXT sets one."
+                    .to_owned(),
+            };
+            self.tell(Kind::Notice, &said);
+            return Vec::new();
+        }
+        options.system = (text != "off").then(|| text.to_owned());
+        self.say(match &options.system {
+            Some(_) => "the system prompt holds from the next message on",
+            None => "no system prompt from the next message on",
+        });
+        vec![self.want_options(options)]
+    }
+
+    /// Lists the options, or sets one: `NAME VALUE`.
+    pub(super) fn set(&mut self, change: &str) -> Vec<Effect> {
+        let Some(mut options) = self.known_options() else {
+            return Vec::new();
+        };
+        let mut words = change.split_whitespace();
+        let (Some(name), value) = (words.next(), words.next().unwrap_or_default()) else {
+            let lines: Vec<_> = options
+                .list()
+                .map(|(name, value)| format!("{name:<18}  {value}"))
+                .collect();
+            self.tell(Kind::Notice, &lines.join("\n"));
+            return Vec::new();
+        };
+        if let Err(why) = options.set(name, value) {
+            self.tell(Kind::Error, &why);
+            return Vec::new();
+        }
+        self.say(format!("{name} {value} from the next message on"));
+        vec![self.want_options(options)]
+    }
+
+    /// The options of the next message; says why, where they are not known.
+    fn known_options(&mut self) -> Option<Options> {
+        if self.is_dead() {
+            self.say(ENDED);
+            return None;
+        }
+        let options = self.next_options();
+        if options.is_none() {
+            self.say("this is known once the models are loaded");
+        }
+        options
+    }
+
+    /// The options of the next message, once the models are loaded.
+    pub(super) fn next_options(&self) -> Option<Options> {
+        let wanted = self.wanted_options.as_ref().map(|wanted| &wanted.options);
+        let options = wanted.or(self.ready.as_ref().map(|ready| &*ready.options));
+        options.cloned()
+    }
+
+    pub(super) fn want_options(&mut self, options: Options) -> Effect {
+        let before = self.wanted_options.take().map_or(0, |wanted| wanted.due);
+        self.wanted_options = Some(WantedOptions {
+            options: options.clone(),
+            due: before + 1,
+        });
+        Effect::Engine(Command::Set(options))
+    }
+
+    /// The engine answers by `options` now.
+    pub(super) fn options_set(&mut self, options: Options) {
+        if let Some(ready) = &mut self.ready {
+            *ready.options = options;
+        }
+        if let Some(wanted) = &mut self.wanted_options {
+            wanted.due -= 1;
+            if wanted.due == 0 {
+                self.wanted_options = None;
+            }
+        }
+    }
+}

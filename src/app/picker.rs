@@ -1,0 +1,145 @@
+//! The picker of `/model`: what can be loaded, a filter that is typed, and a choice.
+
+use crate::app::input::Edit;
+use crate::app::keymap::Action;
+use crate::app::{App, Effect};
+use crate::clean::clean;
+use crate::engine::protocol::ModelEntry;
+
+/// The open picker.
+#[derive(Debug, Default)]
+pub struct Picker {
+    /// What there is, once that is known.
+    entries: Option<Vec<ModelEntry>>,
+    filter: String,
+    /// The place of the choice among those that the filter lets through.
+    selected: usize,
+}
+
+impl Picker {
+    /// Takes what there is; the choice starts at the one called `current`.
+    pub fn fill(&mut self, entries: Vec<ModelEntry>, current: Option<&str>) {
+        let cleaned = |entry: ModelEntry| ModelEntry {
+            title: clean(&entry.title).into_owned(),
+            about: clean(&entry.about).into_owned(),
+            unfit: entry.unfit.map(|why| clean(&why).into_owned()),
+            ..entry
+        };
+        let place = |entry: &ModelEntry| Some(entry.reference.as_str()) == current;
+        self.selected = entries.iter().position(place).unwrap_or(0);
+        self.entries = Some(entries.into_iter().map(cleaned).collect());
+    }
+
+    /// Whether it is not known yet what there is.
+    pub fn is_waiting(&self) -> bool {
+        self.entries.is_none()
+    }
+
+    /// What is typed to filter.
+    pub fn filter(&self) -> &str {
+        &self.filter
+    }
+
+    /// What the filter lets through: all words of it are in the name or the description.
+    pub fn shown(&self) -> Vec<&ModelEntry> {
+        let words: Vec<String> = self
+            .filter
+            .split_whitespace()
+            .map(str::to_lowercase)
+            .collect();
+        let fits = |entry: &&ModelEntry| {
+            let text = format!("{} {} {}", entry.title, entry.reference, entry.about);
+            let text = text.to_lowercase();
+            words.iter().all(|word| text.contains(word))
+        };
+        self.entries.iter().flatten().filter(fits).collect()
+    }
+
+    /// The place of the choice in [`Self::shown`].
+    pub fn selected(&self) -> usize {
+        self.selected
+    }
+
+    /// Adds what was pasted, as one line.
+    pub(super) fn paste(&mut self, text: &str) {
+        self.filter
+            .push_str(clean(text).lines().next().unwrap_or_default());
+        self.selected = 0;
+    }
+
+    fn go(&mut self, by: isize) {
+        let last = self.shown().len().saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(by).min(last);
+    }
+
+    fn edit(&mut self, edit: Edit) {
+        match edit {
+            Edit::Insert(c) => self.filter.push(c),
+            Edit::Backspace => drop(self.filter.pop()),
+            Edit::DeleteWord | Edit::DeleteToStart => self.filter.clear(),
+            Edit::Newline
+            | Edit::Delete
+            | Edit::DeleteToEnd
+            | Edit::Yank
+            | Edit::Undo
+            | Edit::Left
+            | Edit::Right
+            | Edit::WordLeft
+            | Edit::WordRight
+            | Edit::LineStart
+            | Edit::LineEnd => return,
+        }
+        self.selected = 0;
+    }
+}
+
+impl App {
+    /// The open picker.
+    pub fn picker(&self) -> Option<&Picker> {
+        self.picker.as_ref()
+    }
+
+    /// What a key does while the picker is open; `None` where it does what it does elsewhere.
+    pub(super) fn act_in_picker(&mut self, action: Action) -> Option<Vec<Effect>> {
+        let page = self.page();
+        let picker = self.picker.as_mut()?;
+        match action {
+            Action::Up | Action::LineUp | Action::HistoryBack => picker.go(-1),
+            Action::Down | Action::LineDown | Action::HistoryForward => picker.go(1),
+            Action::PageUp => picker.go(-page),
+            Action::PageDown => picker.go(page),
+            Action::Home => picker.go(isize::MIN),
+            Action::End => picker.go(isize::MAX),
+            Action::Help => picker.edit(Edit::Insert('?')),
+            Action::Edit(edit) => picker.edit(edit),
+            Action::Send => return Some(self.pick()),
+            Action::Complete | Action::SearchHistory | Action::OpenEditor | Action::Find => {}
+            Action::Escape | Action::Interrupt | Action::EndOfInput => self.picker = None,
+            Action::NextStrategy | Action::TogglePanel | Action::Redraw | Action::Suspend => {
+                return None;
+            }
+        }
+        Some(Vec::new())
+    }
+
+    /// Takes the choice, if it can be loaded.
+    fn pick(&mut self) -> Vec<Effect> {
+        let Some(picker) = &self.picker else {
+            return Vec::new();
+        };
+        let shown = picker.shown();
+        let Some(entry) = shown.get(picker.selected) else {
+            return Vec::new();
+        };
+        if let Some(why) = entry.unfit.clone() {
+            self.say(why);
+            return Vec::new();
+        }
+        let reference = entry.reference.clone();
+        self.picker = None;
+        if self.must_not_load("/model") {
+            return Vec::new();
+        }
+        self.load_model(reference)
+    }
+}

@@ -1,0 +1,182 @@
+//! The picker of `/model`, over the conversation.
+//!
+//! ```text
+//!  models                          Enter loads · Esc closes
+//!  filter: qw_
+//!
+//!  ▸ Qwen2.5-0.5B     491.4 MB  ✓ here
+//!    Qwen2.5-72B       47.4 GB  ✗ cannot run
+//!
+//!    weights and context need …          of the one that is chosen
+//!    owner/repo:file.gguf@main
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+
+use crate::app::App;
+use crate::app::picker::Picker;
+use crate::app::wrap::{Break, text_width, wrap};
+use crate::clean::clean;
+use crate::engine::protocol::ModelEntry;
+use crate::ui::format::bytes;
+use crate::ui::theme::Theme;
+use crate::ui::{put, put_ends};
+
+/// Rows of title, filter and the space after them.
+const HEAD: u16 = 3;
+/// Rows for what is told of the choice, with the space before it.
+const DETAIL: u16 = 4;
+/// Screens with fewer rows of models than this have no details.
+const LEAST_ROWS: u16 = 3;
+/// Columns of `  1234.5 MB`.
+const SIZE: usize = 11;
+/// Columns of `  ✗ cannot run`.
+const STATE: usize = 14;
+/// Titles have at least this many columns: size and state are left out first.
+const LEAST_TITLE: usize = 12;
+
+/// Draws the open picker, if there is one, and says where the cursor stands in it.
+pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+    let picker = app.picker()?;
+    let inner = Rect {
+        x: area.x + area.width.min(1),
+        width: area.width.saturating_sub(2),
+        ..area
+    };
+    let hint = Line::styled("Enter loads · Esc closes", theme.dim);
+    put_ends(
+        buffer,
+        inner,
+        0,
+        Line::styled("models", theme.assistant),
+        hint,
+    );
+    let filter = Line::from(vec![
+        Span::styled("filter: ", theme.dim),
+        Span::styled(picker.filter().to_owned(), theme.text),
+    ]);
+    let column = u16::try_from(filter.width()).unwrap_or(u16::MAX);
+    put(buffer, inner, 1, filter);
+    list(picker, theme, below(inner, HEAD), buffer);
+    let x = inner.x.saturating_add(column).min(inner.right());
+    (area.height > 1).then_some(Position { x, y: area.y + 1 })
+}
+
+fn list(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let entries = picker.shown();
+    if entries.is_empty() {
+        let why = if picker.is_waiting() {
+            "… looking"
+        } else {
+            "no model of that name here: /model REF takes any that speck can fetch"
+        };
+        paragraph(why, 0, theme, area, buffer);
+        return;
+    }
+    let detailed = area.height >= LEAST_ROWS + DETAIL;
+    let rows = area.height - if detailed { DETAIL } else { 0 };
+    let most = usize::from(rows).max(1);
+    let selected = picker.selected().min(entries.len() - 1);
+    // The choice stays in view.
+    let top = (selected + 1).saturating_sub(most);
+    let longest = entries.iter().map(|entry| text_width(&entry.title)).max();
+    let width = usize::from(area.width).saturating_sub(2);
+    let room = match width.checked_sub(SIZE + STATE) {
+        Some(room) if room >= LEAST_TITLE => room,
+        Some(_) | None => width,
+    };
+    let columns = longest.unwrap_or(0).min(room);
+    for (row, entry) in entries.iter().enumerate().skip(top).take(most) {
+        let line = entry_line(entry, row == selected, columns, theme);
+        put(
+            buffer,
+            Rect {
+                height: rows,
+                ..area
+            },
+            (row - top) as u16,
+            line,
+        );
+    }
+    if detailed {
+        let shown = u16::try_from(entries.len()).unwrap_or(rows).min(rows);
+        detail(entries[selected], theme, below(area, shown + 1), buffer);
+    }
+}
+
+fn entry_line(entry: &ModelEntry, chosen: bool, columns: usize, theme: &Theme) -> Line<'static> {
+    let size = entry.size.map_or(String::new(), |size| {
+        let (number, unit) = bytes(size as f64, size as f64);
+        format!("{number} {unit}")
+    });
+    let (state, style) = match (&entry.unfit, entry.here) {
+        (Some(_), _) => ("✗ cannot run", theme.warn),
+        (None, true) => ("✓ here", theme.ok),
+        (None, false) => ("⇣ to fetch", theme.dim),
+    };
+    let text = if chosen { theme.accent } else { theme.text };
+    let mark = if chosen { "▸ " } else { "  " };
+    let title = cut(&entry.title, columns);
+    let pad = " ".repeat(columns - text_width(&title));
+    Line::from(vec![
+        Span::styled(mark, theme.accent),
+        Span::styled(title + &pad, text),
+        Span::styled(format!("{size:>SIZE$}"), theme.dim),
+        Span::styled(format!("  {state}"), style),
+    ])
+}
+
+/// What is told of the choice: why it cannot be loaded, its name on the command line, what it is.
+fn detail(entry: &ModelEntry, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    // The name is kept as it is, to be loaded by.
+    let name = clean(&entry.reference);
+    let told = [entry.unfit.as_deref(), Some(&name), Some(&entry.about)];
+    let mut row = 0;
+    for text in told.into_iter().flatten().filter(|text| !text.is_empty()) {
+        row += paragraph(text, row, theme, area, buffer);
+    }
+}
+
+/// Puts text from row `from` on and says how many rows it takes.
+fn paragraph(text: &str, from: u16, theme: &Theme, area: Rect, buffer: &mut Buffer) -> u16 {
+    let mut lines = Vec::new();
+    let width = usize::from(area.width.saturating_sub(2)).max(1);
+    wrap(text, 0, width, Break::Words, &mut lines);
+    for (row, line) in (from..).zip(&lines) {
+        let text = text[line.range.clone()].trim_end();
+        put(
+            buffer,
+            area,
+            row,
+            Line::styled(format!("  {text}"), theme.dim),
+        );
+    }
+    u16::try_from(lines.len()).unwrap_or(u16::MAX)
+}
+
+/// As much of `text` as `columns` hold, with `…` where some is left out.
+fn cut(text: &str, columns: usize) -> String {
+    if text_width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        kept.push(c);
+        if text_width(&kept) >= columns {
+            kept.pop();
+            break;
+        }
+    }
+    if columns > 0 { kept + "…" } else { kept }
+}
+
+fn below(area: Rect, rows: u16) -> Rect {
+    let rows = rows.min(area.height);
+    Rect {
+        y: area.y + rows,
+        height: area.height - rows,
+        ..area
+    }
+}
