@@ -5,7 +5,7 @@ mod run;
 
 mod divert;
 mod esc;
-mod frame;
+pub mod frame;
 pub mod guard;
 mod hang_up;
 mod signals;

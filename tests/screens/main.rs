@@ -3,7 +3,14 @@
 //! The pictures are in `snapshots/`; `cargo insta review` shows what a change does to them.
 
 mod auto;
+#[path = "../support/hostile.rs"]
+mod corpus;
+mod hostile;
 mod keys;
 mod limits;
+mod model_bytes;
+#[path = "../support/oracle.rs"]
+mod oracle;
 mod pictures;
+mod recorder;
 mod user;
