@@ -3,6 +3,7 @@
 //! The pictures are in `snapshots/`; `cargo insta review` shows what a change does to them.
 
 mod auto;
+mod bytes;
 #[path = "../support/hostile.rs"]
 mod corpus;
 mod hostile;
@@ -13,4 +14,5 @@ mod model_bytes;
 mod oracle;
 mod pictures;
 mod recorder;
+mod states;
 mod user;

@@ -184,8 +184,12 @@ impl User {
 
     /// The screen as text, with `▏` where the cursor stands.
     pub fn picture(&self) -> String {
-        let theme = Theme::load("terminal", ColorDepth::Ansi16).unwrap();
-        let (buffer, cursor) = self.buffer(&theme);
+        self.picture_in(&Theme::load("terminal", ColorDepth::Ansi16).unwrap())
+    }
+
+    /// The same in a theme, of which only the characters are told.
+    pub fn picture_in(&self, theme: &Theme) -> String {
+        let (buffer, cursor) = self.buffer(theme);
         let mut picture = String::new();
         for y in 0..buffer.area.height {
             let mut line = String::new();

@@ -142,6 +142,8 @@ impl Judge {
             (b"?", 'h' | 'l', [1049 | 2004 | 2026]) => screen && !frame,
             (b">" | b"<", 'u', [1]) => screen && !frame,
             (b"", 'K', [2]) => lines,
+            // Two bars of progress, one above the other.
+            (b"", 'A' | 'B', [1]) => !screen,
             _ => false,
         }
     }
