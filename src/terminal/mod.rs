@@ -3,6 +3,7 @@
 
 mod run;
 
+mod cells;
 mod divert;
 mod esc;
 pub mod frame;

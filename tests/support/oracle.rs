@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use vte::{Params, Parser, Perform};
 
 /// Attributes that themes use; colours are checked apart.
-const ATTRIBUTES: [u16; 13] = [0, 1, 2, 3, 4, 7, 22, 23, 24, 27, 39, 49, 59];
+const ATTRIBUTES: [u16; 14] = [0, 1, 2, 3, 4, 7, 9, 22, 23, 24, 27, 29, 39, 49];
 
 /// What is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +135,7 @@ impl Judge {
                 }
                 Surface::Lines => false,
             },
+            (b"", 'C', [0..=500]) | (b"", 'X', [1..=500]) => frame,
             (b"", 'm', style) => screen && is_style(style),
             (b"", 'J', [2]) => screen && !frame,
             (b"?", 'h' | 'l', [25]) => screen,

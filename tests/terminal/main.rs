@@ -10,6 +10,7 @@ mod leaving;
 #[path = "../support/oracle.rs"]
 mod oracle;
 mod pty;
+mod soak;
 mod threads;
 
 use std::time::Duration;

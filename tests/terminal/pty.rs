@@ -172,12 +172,19 @@ impl Pty {
             .unwrap();
     }
 
+    /// The program's process id.
+    pub fn pid(&self) -> u32 {
+        self.child.process_id().unwrap()
+    }
+
+    /// Forgets what was written so far, but not the screen: for long sessions.
+    pub fn forget(&self) {
+        self.seen.0.lock().unwrap().bytes.clear();
+    }
+
     /// Sends a signal to the program.
     pub fn signal(&self, signal: Signal) {
-        let pid = self
-            .child
-            .process_id()
-            .and_then(|pid| Pid::from_raw(pid.cast_signed()));
+        let pid = Pid::from_raw(self.pid().cast_signed());
         kill_process(pid.unwrap(), signal).unwrap();
     }
 
