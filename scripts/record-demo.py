@@ -108,12 +108,15 @@ class Session:
             self.screen.feed(text)
         return True
 
-    def wait(self, *texts):
-        """Waits until one of the texts is on the screen."""
+    def wait(self, text, shown=True):
+        """Waits until a text is on the screen, or no more."""
         end = time.monotonic() + DEADLINE
-        while not any(text in self.screen.text() for text in texts):
+        while (text in self.screen.text()) != shown:
             if time.monotonic() > end or not self.read(0.02):
-                sys.exit(f"{texts} did not come; the screen is:\n{self.screen.text()}")
+                sys.exit(f"waited for {text!r} in vain; the screen is:\n{self.screen.text()}")
+
+    def wait_gone(self, text):
+        self.wait(text, shown=False)
 
     def keys(self, text):
         for key in text:
@@ -140,20 +143,21 @@ def whole_characters(data):
 
 
 def play(session):
-    """What the person does."""
+    """What the person does: starts with plain decoding, has the draft model help, then lookup."""
     session.wait("Type a message")
     session.read(2.0)
-    session.ask("Write is_palindrome(s) in Python with a docstring.")
+    session.ask("Explain in three short paragraphs why the sky is blue.")
     session.wait("… writing")
-    session.read(2.5)
+    session.read(2.0)
     session.key(SHIFT_TAB, 0)
-    session.wait("✓ done", "■ token limit")
-    session.read(3.0)
+    session.wait_gone("… writing")
+    session.read(2.0)
     session.ask("/show tokens")
+    session.ask("/mode lookup")
     session.read(1.0)
-    session.ask("Now write it again, with type hints.")
+    session.ask("Repeat your answer word for word.")
     session.wait("… writing")
-    session.wait("✓ done", "■ token limit")
+    session.wait_gone("… writing")
     session.read(3.0)
     session.key("?", 4.0)
     session.key(ESC, 1.0)

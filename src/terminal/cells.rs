@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use ratatui::buffer::{Cell, CellWidth};
+use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
 
 /// Blank cells from which erasing them costs less than writing them: `ESC [ 12 X ESC [ 12 C`.
@@ -142,16 +142,15 @@ fn color(color: Color, base: u8) -> String {
     format!("{set};5;{index}")
 }
 
-/// Whether every terminal moves on by the same number of columns after this.
-fn has_sure_width(symbol: &str) -> bool {
+/// The columns by which every terminal moves on after this; `None` where terminals disagree.
+fn sure_width(symbol: &str) -> Option<u16> {
     let mut characters = symbol.chars();
     match (characters.next(), characters.next()) {
-        // ASCII, Latin, lines and blocks; kana, ideographs and Hangul syllables.
-        (Some(c), None) => matches!(
-            c,
-            ' '..='~' | '\u{c0}'..='\u{17f}' | '─'..='▟' | '぀'..='ヿ' | '一'..='\u{9fff}' | '가'..='힣'
-        ),
-        _ => false,
+        // ASCII, Latin, lines and blocks.
+        (Some(' '..='~' | '\u{c0}'..='\u{17f}' | '─'..='▟'), None) => Some(1),
+        // Kana, ideographs, Hangul syllables.
+        (Some('ぁ'..='ゖ' | 'ァ'..='ヺ' | '一'..='\u{9fff}' | '가'..='힣'), None) => Some(2),
+        _ => None,
     }
 }
 
@@ -212,7 +211,7 @@ impl Cells {
                 pen.change(Pen::of(cell), out);
             }
             out.extend(cell.symbol().bytes());
-            cursor = has_sure_width(cell.symbol()).then(|| (x + cell.symbol().cell_width(), y));
+            cursor = sure_width(cell.symbol()).map(|width| (x + width, y));
             self.remember(x, y, cell);
             rest = &rest[1..];
         }
@@ -244,7 +243,7 @@ impl Cells {
     }
 
     fn remember(&mut self, x: u16, y: u16, cell: &Cell) {
-        for column in x..x.saturating_add(cell.symbol().cell_width().max(1)) {
+        for column in x..x.saturating_add(sure_width(cell.symbol()).unwrap_or(2)) {
             self.known.remove(&(column, y));
         }
         if cell.symbol().len() == 1 {

@@ -128,7 +128,7 @@ fn an_answer_at_speed_fits_a_slow_line() {
                 seconds.iter().max().unwrap(),
             );
             // 24-bit colours, and a background that erasing might not keep, cost more.
-            let bound = SECOND + if theme == "dark" { SECOND / 10 } else { 0 };
+            let bound = SECOND + if theme == "dark" { SECOND / 6 } else { 0 };
             assert!(median(seconds) < bound, "{theme}, {name}");
         }
     }

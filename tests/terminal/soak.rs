@@ -11,8 +11,8 @@ use crate::{CTRL_C, CTRL_D, ENTER, ESC};
 
 /// Turns before a new conversation is started, so that the context never fills.
 const TURNS_OF_CONVERSATION: usize = 100;
-/// Turns after which memory is first looked at: caches have their size by then.
-const WARM: usize = 1000;
+/// Turns after which memory is first looked at: buffers have their size by then.
+const WARM: usize = 2000;
 /// Growth of resident memory in the turns after that, at most.
 const GROWTH_KB: u64 = 1024;
 /// Half of the keys, and 99 of 100 requests to stop, are seen within this on an idle machine.
