@@ -34,7 +34,7 @@ fn themes() -> [(&'static str, Theme); 2] {
 fn nothing_is_written_when_nothing_changed() {
     for (name, state) in STATES {
         let user = state(SIZE);
-        let mut recorder = Recorder::new(SIZE, themes()[0].1.clone());
+        let mut recorder = Recorder::new(SIZE, themes()[0].1);
         assert_eq!(
             recorder.draw(&user).len(),
             1,
@@ -75,10 +75,10 @@ fn a_token_costs_little() {
 /// The text of each token, as the default pair has them; characters that a token cuts come with its last.
 fn tokens(text: &str) -> Vec<String> {
     let tokenizer = Tokenizer::from_gguf(&SMOLLM2_135M_DRAFT.open().unwrap()).unwrap();
-    let mut stream = TextStream::new();
+    let mut text_of = TextStream::new();
     let ids = tokenizer.encode(text, Specials::AsText).unwrap();
     ids.iter()
-        .map(|id| stream.push(tokenizer.bytes(*id)))
+        .map(|id| text_of.push(tokenizer.bytes(*id)))
         .collect()
 }
 
@@ -114,7 +114,7 @@ fn an_answer_at_speed_fits_a_slow_line() {
     );
     for (theme, values) in themes() {
         for (name, text) in [("prose", PROSE), ("code", &code), ("CJK", WIDE)] {
-            let frames = frames(&text.repeat(12_000 / text.chars().count()), values.clone());
+            let frames = frames(&text.repeat(12_000 / text.chars().count()), values);
             let seconds: Vec<usize> = frames
                 .chunks_exact(FRAMES_PER_SECOND)
                 .map(|second| second.iter().sum())
@@ -139,7 +139,7 @@ fn the_end_of_an_answer_is_one_write() {
     let mut user = User::ready(SIZE);
     user.keys("q<Enter>");
     user.stream(CODE, "draft", &[2]);
-    let mut recorder = Recorder::new(SIZE, themes()[0].1.clone());
+    let mut recorder = Recorder::new(SIZE, themes()[0].1);
     recorder.draw(&user);
     user.finish(FinishReason::EndOfTurn);
     assert_eq!(recorder.draw(&user).len(), 1);
@@ -151,7 +151,7 @@ fn the_end_of_an_answer_is_one_write() {
 fn the_terminal_shows_what_was_drawn() {
     let size = (60, 16);
     for (theme, values) in themes() {
-        let mut recorder = Recorder::new(size, values.clone());
+        let mut recorder = Recorder::new(size, values);
         let mut terminal = vt100::Parser::new(whole(size.1), whole(size.0), 0);
         let states = STATES.iter().chain(STATES.iter().rev());
         for (name, state) in states {
@@ -199,7 +199,7 @@ fn colour(drawn: Color) -> vt100::Color {
         Color::Rgb(red, green, blue) => vt100::Color::Rgb(red, green, blue),
         Color::Indexed(index) => vt100::Color::Idx(index),
         named => {
-            let names = [
+            let ansi = [
                 Color::Black,
                 Color::Red,
                 Color::Green,
@@ -217,7 +217,7 @@ fn colour(drawn: Color) -> vt100::Color {
                 Color::LightCyan,
                 Color::White,
             ];
-            let index = names.iter().position(|name| *name == named).unwrap();
+            let index = ansi.iter().position(|name| *name == named).unwrap();
             vt100::Color::Idx(index as u8)
         }
     }

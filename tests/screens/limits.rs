@@ -13,14 +13,15 @@ use crate::user::{CODE, User, failure, fetch, loading, ready};
 
 /// Users in every state, with more that stands over it.
 fn users() -> Vec<(String, User)> {
-    let over: [(&str, fn(&mut User)); 4] = [
+    type Act = fn(&mut User);
+    let over: [(&str, Act); 4] = [
         ("as it is", |_| {}),
         ("help", |user| user.keys("<C-c><C-c>?")),
         ("input", |user| {
             user.keys("<PgUp>long input\\<Enter>with 日本語 lines<C-j>and more");
         }),
         ("error", |user| {
-            user.hear(failure("It broke.\nBadly.", true))
+            user.hear(failure("It broke.\nBadly.", true));
         }),
     ];
     let states = STATES.iter().flat_map(|(name, state)| {

@@ -76,7 +76,7 @@ pub fn faults(bytes: &[u8], surface: Surface) -> Vec<String> {
             faults.push(format!("a line is drawn over at byte {at}"));
         }
     }
-    let escapes = bytes.iter().filter(|byte| **byte == 0x1b).count();
+    let escapes = bytes.split(|byte| *byte == 0x1b).count() - 1;
     if escapes != judge.allowed {
         let n = escapes.abs_diff(judge.allowed);
         faults.push(format!("{n} ESC begin nothing that is allowed"));
@@ -137,11 +137,10 @@ impl Judge {
             },
             (b"", 'C', [0..=500]) | (b"", 'X', [1..=500]) => frame,
             (b"", 'm', style) => screen && is_style(style),
-            (b"", 'J', [2]) => screen && !frame,
-            (b"?", 'h' | 'l', [25]) => screen,
-            (b"?", 'l', [2026]) => screen,
-            (b"?", 'h' | 'l', [1049 | 2004 | 2026]) => screen && !frame,
-            (b">" | b"<", 'u', [1]) => screen && !frame,
+            (b"?", 'h' | 'l', [25]) | (b"?", 'l', [2026]) => screen,
+            (b"", 'J', [2]) | (b"?", 'h' | 'l', [1049 | 2004 | 2026]) | (b">" | b"<", 'u', [1]) => {
+                screen && !frame
+            }
             (b"", 'K', [2]) => lines,
             // Two bars of progress, one above the other.
             (b"", 'A' | 'B', [1]) => !screen,
