@@ -207,17 +207,38 @@ fn full_texts_do_not_depend_on_the_strategy() {
     check_identity(&all, &lengths, 256, Sampling::default());
 }
 
-/// Five seeds, each with other draft lengths first; penalties at temperature 0 too.
+/// Each seed begins with other draft lengths.
+fn check_seed(seed: u64) {
+    let all: Vec<_> = (0..12).collect();
+    let lengths = [1, 2, 3, 4, 5, 6, 7, 8].map(|n| 1 + (n + seed as usize) % 8);
+    for penalties in [false, true] {
+        check_identity(&all, &lengths, 256, sampled(seed, penalties));
+    }
+}
+
+macro_rules! seeds {
+    ($($name:ident: $seed:literal,)*) => { $(
+        #[test]
+        #[ignore = "long: scripts/identity.sh"]
+        fn $name() {
+            check_seed($seed);
+        }
+    )* };
+}
+
+// Tests of their own, so that they can be run one by one: each takes minutes.
+seeds! {
+    full_sampled_texts_do_not_depend_on_the_strategy_with_seed_1: 1,
+    full_sampled_texts_do_not_depend_on_the_strategy_with_seed_2: 2,
+    full_sampled_texts_do_not_depend_on_the_strategy_with_seed_3: 3,
+    full_sampled_texts_do_not_depend_on_the_strategy_with_seed_4: 4,
+    full_sampled_texts_do_not_depend_on_the_strategy_with_seed_5: 5,
+}
+
 #[test]
 #[ignore = "long: scripts/identity.sh"]
-fn full_sampled_texts_do_not_depend_on_the_strategy() {
+fn full_texts_with_penalties_do_not_depend_on_the_strategy() {
     let all: Vec<_> = (0..12).collect();
-    for seed in 1..=5 {
-        let lengths = [1, 2, 3, 4, 5, 6, 7, 8].map(|n| 1 + (n + seed as usize) % 8);
-        for penalties in [false, true] {
-            check_identity(&all, &lengths, 256, sampled(seed, penalties));
-        }
-    }
     let greedy = Sampling {
         temperature: 0.0,
         ..sampled(0, true)

@@ -189,7 +189,7 @@ mod tests {
             conversation.ask(2 * i, &i.to_string());
             conversation.write(&[Piece {
                 text: format!("answer {i}"),
-                drafted: false,
+                drafter: None,
             }]);
             conversation.end(fate != 'f');
         }

@@ -2,6 +2,7 @@
 //!
 //! Wide screens show two columns, which scroll together.
 
+use crate::app::App;
 use crate::app::input::Edit;
 use crate::app::keymap::{Action, BINDINGS};
 use crate::app::slash::COMMANDS;
@@ -67,6 +68,50 @@ fn keys() -> Vec<Vec<Row>> {
         }
     }
     groups
+}
+
+impl App {
+    /// Scrolls or closes the help; says whether the key has been used up.
+    pub(super) fn act_in_help(&mut self, action: Action) -> bool {
+        let by = match action {
+            Action::Up | Action::LineUp => -1,
+            Action::Down | Action::LineDown => 1,
+            Action::PageUp => -self.page(),
+            Action::PageDown => self.page(),
+            Action::Home => isize::MIN,
+            Action::Escape | Action::Help | Action::Send | Action::Edit(Edit::Insert('q')) => {
+                self.help = None;
+                return true;
+            }
+            Action::Complete
+            | Action::SearchHistory
+            | Action::OpenEditor
+            | Action::NextStrategy
+            | Action::Interrupt
+            | Action::EndOfInput
+            | Action::End
+            | Action::HistoryBack
+            | Action::HistoryForward
+            | Action::Find
+            | Action::TogglePanel
+            | Action::Redraw
+            | Action::Suspend
+            | Action::Edit(_) => {
+                self.help = None;
+                return false;
+            }
+        };
+        self.scroll_help(by);
+        true
+    }
+
+    pub(super) fn scroll_help(&mut self, lines: isize) {
+        let area = self.own_geometry().help();
+        let last = height(area.width).saturating_sub(area.height.into());
+        self.help = self
+            .help
+            .map(|top| top.saturating_add_signed(lines).min(last));
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use crate::app::block::{Answer, AnswerState, Kind};
 use crate::app::control::ENDED;
 use crate::app::conversation::Conversation;
 use crate::app::geometry::PanelArea;
-use crate::app::help;
 use crate::app::input::Edit;
 use crate::app::keymap::{Action, action};
 use crate::app::scroll::Scroll;
@@ -176,48 +175,6 @@ impl App {
         Vec::new()
     }
 
-    /// Scrolls or closes the help; says whether the key has been used up.
-    fn act_in_help(&mut self, action: Action) -> bool {
-        let by = match action {
-            Action::Up | Action::LineUp => -1,
-            Action::Down | Action::LineDown => 1,
-            Action::PageUp => -self.page(),
-            Action::PageDown => self.page(),
-            Action::Home => isize::MIN,
-            Action::Escape | Action::Help | Action::Send | Action::Edit(Edit::Insert('q')) => {
-                self.help = None;
-                return true;
-            }
-            Action::Complete
-            | Action::SearchHistory
-            | Action::OpenEditor
-            | Action::NextStrategy
-            | Action::Interrupt
-            | Action::EndOfInput
-            | Action::End
-            | Action::HistoryBack
-            | Action::HistoryForward
-            | Action::Find
-            | Action::TogglePanel
-            | Action::Redraw
-            | Action::Suspend
-            | Action::Edit(_) => {
-                self.help = None;
-                return false;
-            }
-        };
-        self.scroll_help(by);
-        true
-    }
-
-    fn scroll_help(&mut self, lines: isize) {
-        let area = self.own_geometry().help();
-        let last = help::height(area.width).saturating_sub(area.height.into());
-        self.help = self
-            .help
-            .map(|top| top.saturating_add_signed(lines).min(last));
-    }
-
     fn enter(&mut self) -> Vec<Effect> {
         if self.input.continue_line() {
             return Vec::new();
@@ -354,69 +311,6 @@ impl App {
             ..Shown::default()
         };
         self.refresh(true);
-    }
-
-    fn mode(&mut self, name: &str) -> Vec<Effect> {
-        let Some(ready) = &self.ready else {
-            self.tell(
-                Kind::Error,
-                "The strategies are known once the models are loaded.",
-            );
-            return Vec::new();
-        };
-        if let Some(strategy) = ready
-            .strategies
-            .iter()
-            .find(|strategy| strategy.name == name)
-        {
-            return self.want(strategy.name);
-        }
-        let known: Vec<String> = ready
-            .strategies
-            .iter()
-            .map(|strategy| format!("{} ({})", strategy.name, strategy.summary))
-            .collect();
-        let known = known.join(", ");
-        if name.is_empty() {
-            self.tell(
-                Kind::Notice,
-                &format!("/mode NAME drafts with one of: {known}."),
-            );
-        } else {
-            self.tell(
-                Kind::Error,
-                &format!("There is no strategy `{name}` here. There are: {known}."),
-            );
-        }
-        Vec::new()
-    }
-
-    fn next_strategy(&mut self) -> Vec<Effect> {
-        let Some(ready) = &self.ready else {
-            self.say("the strategies are known once the models are loaded");
-            return Vec::new();
-        };
-        let current = self.wanted.or(self.strategy);
-        let cycle: Vec<_> = ready.strategies.iter().filter(|s| s.cycled).collect();
-        let at = cycle
-            .iter()
-            .position(|strategy| Some(strategy.name) == current);
-        let next = at.map_or(0, |at| at + 1) % cycle.len().max(1);
-        match cycle.get(next) {
-            Some(strategy) if Some(strategy.name) != current => self.want(strategy.name),
-            Some(_) | None => {
-                self.say("there is only one strategy that can run here");
-                Vec::new()
-            }
-        }
-    }
-
-    fn want(&mut self, name: &'static str) -> Vec<Effect> {
-        if self.is_dead() {
-            return Vec::new();
-        }
-        self.wanted = (self.wanted.is_some() || self.strategy != Some(name)).then_some(name);
-        vec![Effect::Engine(Command::SetStrategy(name))]
     }
 
     fn interrupt(&mut self, quit_asked: bool) -> Vec<Effect> {

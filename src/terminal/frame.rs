@@ -15,7 +15,8 @@ use crossterm::terminal::{self, BeginSynchronizedUpdate, Clear, EndSynchronizedU
 use ratatui::backend::{Backend, ClearType, WindowSize};
 use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Size};
-use ratatui_crossterm::CrosstermBackend;
+
+use super::cells::Cells;
 
 /// The size that is assumed when the terminal does not tell.
 const FALLBACK_SIZE: Size = Size {
@@ -32,6 +33,7 @@ pub fn unbuffered_stdout() -> io::Result<File> {
 pub struct FrameBackend<W: Write> {
     out: W,
     cells: Vec<u8>,
+    known: Cells,
     clear: Vec<u8>,
     caret: Caret,
     shown: Caret,
@@ -50,6 +52,7 @@ impl<W: Write> FrameBackend<W> {
         Self {
             out,
             cells: Vec::new(),
+            known: Cells::default(),
             clear: Vec::new(),
             caret: Caret::default(),
             shown: Caret::default(),
@@ -65,6 +68,7 @@ impl<W: Write> FrameBackend<W> {
     /// Forgets what is known of the terminal's state: another program had it.
     pub fn forget(&mut self) {
         self.shown = Caret::default();
+        self.known.forget();
     }
 }
 
@@ -77,7 +81,7 @@ impl<W: Write> Backend for FrameBackend<W> {
     {
         let mut content = content.peekable();
         if content.peek().is_some() {
-            CrosstermBackend::new(&mut self.cells).draw(content)?;
+            self.known.write(content, &mut self.cells)?;
             self.shown.position = None;
         }
         Ok(())
@@ -116,6 +120,7 @@ impl<W: Write> Backend for FrameBackend<W> {
             ClearType::UntilNewLine => terminal::ClearType::UntilNewLine,
         };
         self.clear.queue(Clear(region))?;
+        self.known.forget();
         Ok(())
     }
 

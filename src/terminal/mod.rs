@@ -4,12 +4,13 @@
 mod run;
 
 mod awake;
+mod cells;
 mod clipboard;
 mod data;
 mod divert;
 mod editor;
 mod esc;
-mod frame;
+pub mod frame;
 pub mod guard;
 mod hang_up;
 pub mod highlight;

@@ -4,6 +4,8 @@
 //! **Draws are coalesced and nothing is drawn unless something happened**: however fast events come,
 //! at most 30 frames a second are written, 20 over SSH.
 
+mod outside;
+
 use std::env;
 use std::fs::File;
 use std::future::pending;
@@ -21,15 +23,15 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot::Receiver;
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
-use crate::app::copy::Copy;
 use crate::app::{App, AppSettings, Effect, Msg};
 use crate::engine::protocol::{Baseline, Event, Handle, ModelEntry};
 use crate::session::{Ended, Note};
 use crate::stats::Totals;
 use crate::ui::{self, Theme};
 
+use self::outside::{edited, listed, next_input, start_history};
 use super::awake::Awake;
-use super::clipboard::{self, Copied};
+use super::clipboard::Copied;
 use super::editor::Editor;
 use super::esc::{EscGuard, HOLD_LOCAL, HOLD_REMOTE};
 use super::exit::Exit;
@@ -399,64 +401,6 @@ impl Screen {
         }
     }
 
-    /// What work on another thread has come to.
-    fn outcome(&mut self, outcome: Outcome) -> io::Result<Option<Exit>> {
-        let told = match outcome {
-            Outcome::HistoryFailed(why) => Err(why),
-            Outcome::Copied(copied) => {
-                if let Some(sequence) = copied.sequence {
-                    self.terminal
-                        .backend_mut()
-                        .write_between_frames(&sequence)?;
-                }
-                copied.told
-            }
-        };
-        self.update(Msg::Told(told))
-    }
-
-    fn copy(&self, copy: Copy) {
-        let outcome = self.outcome.clone();
-        clipboard::copy(copy.text, copy.what, move |copied| {
-            outcome.send(Outcome::Copied(copied)).ok();
-        });
-    }
-
-    fn set_theme(&mut self, name: String) -> io::Result<()> {
-        let themed = match self.themes.load(&name) {
-            Ok(theme) => {
-                self.theme = theme;
-                Ok(name)
-            }
-            Err(error) => Err(format!("{error:#}")),
-        };
-        self.update(Msg::Themed(themed)).map(drop)
-    }
-
-    /// Gives the terminal to the user's editor.
-    fn edit(&mut self, text: &str) -> io::Result<()> {
-        self.input = None;
-        restore();
-        match Editor::start(text) {
-            Ok(editor) => self.editor = Some(editor),
-            Err(why) => {
-                self.editor_ended(Err(why))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the terminal again.
-    fn editor_ended(&mut self, text: Result<String, String>) -> io::Result<Option<Exit>> {
-        self.editor = None;
-        self.edited = Some(Instant::now());
-        self.guard.enter_again()?;
-        self.input = Some(EventStream::new());
-        self.terminal.backend_mut().forget();
-        self.redraw()?;
-        self.update(Msg::Edited(text))
-    }
-
     /// Draws everything anew at the next deadline.
     fn redraw(&mut self) -> io::Result<()> {
         self.changed = Some(FRAME_OF_INPUT);
@@ -477,36 +421,6 @@ impl Screen {
         self.changed = None;
         self.drawn = Some(Instant::now());
         Ok(())
-    }
-}
-
-fn start_history(path: PathBuf, outcome: UnboundedSender<Outcome>) -> history_file::Writer {
-    history_file::Writer::start(path, move |why| {
-        outcome.send(Outcome::HistoryFailed(why)).ok();
-    })
-}
-
-/// The terminal's next input; waits for ever while it is not read.
-async fn next_input(input: &mut Option<EventStream>) -> Option<io::Result<Input>> {
-    match input {
-        Some(input) => input.next().await,
-        None => pending().await,
-    }
-}
-
-/// What comes of the editor; waits for ever while there is none.
-async fn edited(editor: &mut Option<Editor>) -> Result<String, String> {
-    match editor {
-        Some(editor) => editor.ended().await,
-        None => pending().await,
-    }
-}
-
-/// Waits for the list of models; for ever when none was asked for.
-async fn listed(models: &mut Option<Receiver<Vec<ModelEntry>>>) -> Vec<ModelEntry> {
-    match models {
-        Some(models) => models.await.unwrap_or_default(),
-        None => pending().await,
     }
 }
 

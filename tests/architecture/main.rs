@@ -38,10 +38,11 @@ const ALLOWED: [(&str, &str); 1] = [
 
 /// How the names of ignored tests begin and why they are: scripts run the first three, people those that
 /// need the network.
-const IGNORED: [(&str, &str); 5] = [
+const IGNORED: [(&str, &str); 6] = [
     ("pair_", "needs the default pair: scripts/test.sh"),
     ("full_", "long: scripts/identity.sh"),
     ("full_", "long: scripts/kill-sessions.sh"),
+    ("soak_", "long: scripts/soak.sh"),
     ("network_", "needs the network: SPECK_TEST_NETWORK=1"),
     ("process_", "other tests start it, as a process"),
 ];

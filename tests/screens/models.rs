@@ -50,8 +50,13 @@ fn models() -> Vec<ModelEntry> {
     ]
 }
 
-/// The picker is open and filled; keys follow.
-fn picking(size: (u16, u16), keys: &str) -> User {
+/// The picker is open and filled.
+pub fn picking(size: (u16, u16)) -> User {
+    picked(size, "")
+}
+
+/// The same; keys follow.
+fn picked(size: (u16, u16), keys: &str) -> User {
     let mut user = User::ready(size);
     user.keys("/model<Enter>");
     assert_eq!(user.effects, ["list models"]);
@@ -79,10 +84,10 @@ fn other() -> Event {
 #[test]
 fn the_picker_at_all_sizes() {
     for size in [(160, 50), (120, 40), (80, 24), (60, 16), (40, 12), (20, 5)] {
-        let user = picking(size, "<Down><Down>");
+        let user = picked(size, "<Down><Down>");
         assert_snapshot!(format!("picker_{}x{}", size.0, size.1), user.picture());
     }
-    let user = picking((80, 24), "");
+    let user = picked((80, 24), "");
     assert_snapshot!("picker_current_80x24", user.picture());
 }
 
@@ -90,7 +95,7 @@ fn the_picker_at_all_sizes() {
 fn every_size_can_draw_the_picker() {
     for width in (1..=120).step_by(7) {
         for height in 1..=30 {
-            picking((width, height), "<Down>").picture();
+            picked((width, height), "<Down>").picture();
         }
     }
 }
@@ -98,7 +103,7 @@ fn every_size_can_draw_the_picker() {
 #[test]
 fn a_model_is_chosen_with_arrows_and_typing() {
     let check = |keys: &str, effects: &[&str], open: bool| {
-        let user = picking(SIZE, keys);
+        let user = picked(SIZE, keys);
         assert_eq!(user.effects, effects, "{keys}");
         assert_eq!(user.app.picker().is_some(), open, "{keys}");
     };
@@ -111,17 +116,17 @@ fn a_model_is_chosen_with_arrows_and_typing() {
     check("xx<C-h><C-h>135<Enter>", &["load smollm2-135m auto"], false);
     check("<Esc>", &[], false);
     check("<C-c>", &[], false);
-    let user = picking(SIZE, "<Down><Down><Enter>");
+    let user = picked(SIZE, "<Down><Down><Enter>");
     assert!(
         user.picture()
             .contains("› weights and context need 44.2 GiB")
     );
-    let mut user = picking(SIZE, "");
+    let mut user = picked(SIZE, "");
     user.update(Msg::Paste("1.5\x1b\nB".into()));
     assert_eq!(user.app.picker().unwrap().filter(), "1.5␛");
-    let user = picking(SIZE, "<Down><Down><Down>");
+    let user = picked(SIZE, "<Down><Down><Down>");
     assert!(user.picture().contains("/models/日本語␛[31m.gguf"));
-    let user = picking(SIZE, "<Esc>ab");
+    let user = picked(SIZE, "<Esc>ab");
     assert_eq!(user.app.input().text(), "ab");
     // Nothing is listed yet.
     let mut user = User::ready(SIZE);

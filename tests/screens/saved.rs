@@ -53,7 +53,7 @@ fn entries() -> Vec<Entry> {
     ]
 }
 
-fn listed(size: (u16, u16)) -> User {
+pub fn listed(size: (u16, u16)) -> User {
     let mut user = User::ready(size);
     user.keys("/resume<Enter>");
     user.update(Msg::Session(Note::Listed(Ok(entries()))));

@@ -97,8 +97,10 @@ impl User {
                     self.app.update(Msg::Highlighted(colours), self.now);
                     continue;
                 }
-                Effect::Engine(Command::Restore(turns)) => format!("restore {}", turns.len()),
                 Effect::Session(request) => format!("{request:?}"),
+                Effect::Engine(Command::SetSystem(system)) => {
+                    format!("system {}", system.unwrap_or_default())
+                }
                 Effect::Engine(Command::Rewind { turns }) => format!("rewind to {turns}"),
                 Effect::Engine(Command::Restore { turns }) => {
                     let turns: Vec<_> = turns.into_iter().map(|turn| turn.text).collect();
@@ -246,8 +248,12 @@ impl User {
 
     /// The screen as text, with `▏` where the cursor stands.
     pub fn picture(&self) -> String {
-        let theme = Theme::load("terminal", ColorDepth::Ansi16).unwrap();
-        let (buffer, cursor) = self.buffer(&theme);
+        self.picture_in(&Theme::load("terminal", ColorDepth::Ansi16).unwrap())
+    }
+
+    /// The same in a theme, of which only the characters are told.
+    pub fn picture_in(&self, theme: &Theme) -> String {
+        let (buffer, cursor) = self.buffer(theme);
         let mut picture = String::new();
         for y in 0..buffer.area.height {
             let mut line = String::new();

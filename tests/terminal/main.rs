@@ -1,10 +1,19 @@
 //! The screen, driven as a person drives it: the real program in a pseudo-terminal, on the scripted
 //! model, which needs no file. It repeats what it is told.
 
+#[path = "../support/hostile.rs"]
+mod corpus;
+#[path = "../support/gguf_writer.rs"]
+mod gguf_writer;
+mod hostile;
+mod leaving;
 mod models;
+#[path = "../support/oracle.rs"]
+mod oracle;
 mod outside;
 mod pty;
 mod saved;
+mod soak;
 mod threads;
 
 use std::time::Duration;
@@ -51,7 +60,7 @@ fn long_answer(mut pty: Pty) -> Pty {
     pty.keys(&format!("\x1b[200~{}\x1b[201~", words(400)));
     pty.wait_for("[pasted");
     pty.keys(ENTER);
-    pty.wait_for("You wrote:");
+    pty.wait_for("… writing");
     pty
 }
 
@@ -162,21 +171,6 @@ fn a_cut_arrow_key_is_no_esc() {
     pty.keys("X");
     let screen = pty.wait_for("X");
     assert!(screen.contains("firsXt"), "{screen}");
-}
-
-#[test]
-fn signals_end_it_with_their_codes_and_the_terminal_restored() {
-    for (signal, code) in [
-        (Signal::TERM, 143),
-        (Signal::QUIT, 131),
-        (Signal::HUP, 129),
-        (Signal::INT, 130),
-    ] {
-        let mut pty = streaming(&[]);
-        pty.signal(signal);
-        assert_eq!(pty.exit_code(), code);
-        pty.assert_restored();
-    }
 }
 
 #[test]

@@ -15,8 +15,14 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use rustix::process::{Pid, Signal, kill_process};
 use vt100::{Parser, Screen};
 
+use crate::oracle::{Modes, Surface, faults, modes_after};
+
 /// Nothing here takes this long, unless it is broken.
 const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The terminal's size at first.
+const COLUMNS: u16 = 100;
+const ROWS: u16 = 30;
 
 /// What the emulator has seen.
 struct Seen {
@@ -57,11 +63,11 @@ impl Pty {
         for (name, value) in variables {
             command.env(name, value);
         }
-        let pair = native_pty_system().openpty(size(100, 30)).unwrap();
+        let pair = native_pty_system().openpty(size(COLUMNS, ROWS)).unwrap();
         let modes_before = modes(&*pair.master);
         let child = pair.slave.spawn_command(command).unwrap();
         let keyboard = pair.master.take_writer().unwrap();
-        let parser = Parser::new(whole(30), whole(100), 1000);
+        let parser = Parser::new(whole(ROWS), whole(COLUMNS), 1000);
         let seen = Arc::new((
             Mutex::new(Seen {
                 parser,
@@ -142,6 +148,20 @@ impl Pty {
         String::from_utf8_lossy(&self.seen.0.lock().unwrap().bytes).into_owned()
     }
 
+    /// The same, byte by byte.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.seen.0.lock().unwrap().bytes.clone()
+    }
+
+    /// What was written must do nothing to the terminal but what speck does.
+    #[track_caller]
+    pub fn assert_harmless(&self, what: &str) {
+        let bytes = self.bytes();
+        let found = faults(&bytes, Surface::Screen(COLUMNS, ROWS));
+        let written = bytes.escape_ascii();
+        assert!(found.is_empty(), "{what}: {found:?}\n{written}");
+    }
+
     /// Makes the terminal `columns` wide and `rows` high.
     pub fn resize(&mut self, columns: u16, rows: u16) {
         self.seen
@@ -158,18 +178,28 @@ impl Pty {
             .unwrap();
     }
 
+    /// The program's process id.
+    pub fn pid(&self) -> u32 {
+        self.child.process_id().unwrap()
+    }
+
+    /// Forgets what was written so far, but not the screen: for long sessions.
+    pub fn forget(&self) {
+        self.seen.0.lock().unwrap().bytes.clear();
+    }
+
     /// Sends a signal to the program.
     pub fn signal(&self, signal: Signal) {
-        let pid = self
-            .child
-            .process_id()
-            .and_then(|pid| Pid::from_raw(pid.cast_signed()));
+        let pid = Pid::from_raw(self.pid().cast_signed());
         kill_process(pid.unwrap(), signal).unwrap();
     }
 
-    /// Waits for the end of the program; gives its exit code.
+    /// Waits for the end of the program and of what it writes; gives its exit code.
     pub fn exit_code(&mut self) -> u32 {
         let status = self.wait_exit(DEADLINE);
+        if let Some(reader) = self.reader.take().filter(|_| status.is_some()) {
+            reader.join().unwrap();
+        }
         status.unwrap_or_else(|| {
             panic!(
                 "it did not end; the screen is:\n{}",
@@ -195,12 +225,7 @@ impl Pty {
     pub fn assert_restored(&self) {
         self.wait("the normal screen", is_normal);
         assert_eq!(modes(&**self.master.as_ref().unwrap()), self.modes_before);
-        let written = self.written();
-        let count = |text| written.matches(text).count();
-        assert_eq!(
-            count("\x1b[?2026h"),
-            count("\x1b[?2026l").min(count("\x1b[?2026h"))
-        );
+        assert_eq!(modes_after(&self.bytes()), Modes::default());
     }
 
     /// Takes the terminal away; gives the exit code, if the program ends in time.

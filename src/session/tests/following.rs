@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::cancel::Cancel;
 use crate::engine::protocol::{
-    self, Command, Event, Failure, FinishReason, Finished, Piece, Role, Round,
+    Command, Event, Failure, FinishReason, Finished, Piece, Role, Round,
 };
 use crate::session::Conversation;
 use crate::session::recorder::{Now, Recorder, Step};
@@ -55,7 +55,7 @@ impl Chat {
             other_time: Duration::ZERO,
             pieces: vec![Piece {
                 text: text.to_owned(),
-                drafted: false,
+                drafter: None,
             }],
             context_used: 10,
             note: None,
@@ -164,26 +164,39 @@ fn a_new_conversation_begins_another_chat() {
 #[test]
 fn a_restored_conversation_brings_its_system_prompt() {
     let told = Conversation::new(sample()).unwrap();
-    let turns = told.messages(told.settings.system.as_deref());
+    let turns = told.messages();
     let roles: Vec<Role> = turns.iter().map(|turn| turn.role).collect();
-    let expect = [
-        Role::System,
-        Role::User,
-        Role::Assistant,
-        Role::User,
-        Role::Assistant,
-    ];
+    let expect = [Role::User, Role::Assistant, Role::User, Role::Assistant];
     assert_eq!(roles, expect);
     // As it was written, whatever it is.
-    assert_eq!(turns[1].text, "Hi \u{1b}[31m\0\n\"quoted\" 日本語");
-    assert_eq!(turns[2].text, "Hello!\r\n");
+    assert_eq!(turns[0].text, "Hi \u{1b}[31m\0\n\"quoted\" 日本語");
+    assert_eq!(turns[1].text, "Hello!\r\n");
     let mut recorder = Recorder::new(String::new(), None);
     let now = Chat::new().now;
-    assert_eq!(recorder.sent(&Command::Restore(turns), now), None);
+    let system = told.settings.system.clone();
+    for command in [Command::SetSystem(system), Command::Restore { turns }] {
+        assert_eq!(recorder.sent(&command, now), None);
+    }
     assert_eq!(recorder.system(), Some("Be brief."));
-    let none: Vec<protocol::Turn> = Vec::new();
-    recorder.sent(&Command::Restore(none), now);
+    recorder.sent(&Command::SetSystem(None), now);
     assert_eq!(recorder.system(), None);
+}
+
+#[test]
+fn turns_that_are_taken_back_are_counted_from_the_start_of_the_chat() {
+    let check = |dropped: usize, turns: usize, expect: usize| {
+        let Chat {
+            mut recorder, now, ..
+        } = Chat::new();
+        recorder.heard(&Event::Dropped { turns: dropped }, now);
+        let step = recorder.sent(&Command::Rewind { turns }, now);
+        assert_eq!(step, Some(Step::Write(Record::Rewound { turns: expect })));
+        recorder.sent(&Command::Restore { turns: Vec::new() }, now);
+        let step = recorder.sent(&Command::Rewind { turns }, now);
+        assert_eq!(step, Some(Step::Write(Record::Rewound { turns })));
+    };
+    check(0, 2, 2);
+    check(3, 2, 5);
 }
 
 #[test]

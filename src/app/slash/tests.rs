@@ -1,0 +1,84 @@
+//! Commands as they are typed, and the table.
+
+use std::collections::HashSet;
+
+use super::*;
+
+#[track_caller]
+fn command(text: &str, expect: Slash) {
+    match parse(text) {
+        Parsed::Command(slash, _) => assert_eq!(slash, expect, "{text}"),
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn wrong(text: &str, expect: &[&str]) {
+    let Parsed::Wrong(message) = parse(text) else {
+        panic!("{text} is read")
+    };
+    for part in expect {
+        assert!(message.contains(part), "{text}: {message}");
+    }
+}
+
+#[test]
+fn commands_are_read() {
+    command("/mode draft", Slash::Mode("draft".to_owned()));
+    command("/mode   draft ", Slash::Mode("draft".to_owned()));
+    command("/mode", Slash::Mode(String::new()));
+    command("/show tokens ", Slash::ShowTokens);
+    command("/quit", Slash::Quit);
+}
+
+#[test]
+fn messages_are_left_alone() {
+    let check =
+        |text: &str, expect: &str| assert_eq!(parse(text), Parsed::Message(expect.to_owned()));
+    check("hello /quit", "hello /quit");
+    check(" /quit", " /quit");
+    check("/new\nline", "/new\nline");
+    check("//new", "/new");
+    check("//etc/hosts: what is it?", "/etc/hosts: what is it?");
+    check("// one\n// two", "// one\n// two");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_what_to_do() {
+    wrong(
+        "/nwe",
+        &["no command `/nwe`", "Did you mean `/new`?", "`//nwe` sends"],
+    );
+    wrong(
+        "/mod draft",
+        &["Did you mean `/mode [NAME]`?", "`//mod draft` sends"],
+    );
+    wrong("/etc/hosts", &["no command `/etc/hosts`. `/help` lists"]);
+    wrong("/", &["no command `/`."]);
+    wrong("/show", &["must follow `/show`", "/show tokens"]);
+    wrong("/new now", &["Nothing can follow `/new`"]);
+}
+
+#[test]
+fn the_table_is_sound() {
+    let mut names = HashSet::new();
+    for command in COMMANDS {
+        let name = command.name;
+        assert!(names.insert(name), "{name} twice");
+        assert!(name.bytes().all(|byte| byte.is_ascii_lowercase()), "{name}");
+        assert!(
+            command.help.chars().count() <= 22,
+            "{name}: {}",
+            command.help
+        );
+    }
+}
+
+#[test]
+fn every_command_is_in_the_documentation() {
+    let docs = include_str!("../../../docs/terminal.md");
+    for command in COMMANDS {
+        let usage = command.usage().replace('|', "\\|");
+        assert!(docs.contains(&format!("| `{usage}` |")), "{usage}");
+    }
+}

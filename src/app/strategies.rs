@@ -1,0 +1,70 @@
+//! Who drafts: by name, or the next one.
+
+use crate::app::block::Kind;
+use crate::app::{App, Effect};
+use crate::engine::protocol::Command;
+
+impl App {
+    pub(super) fn mode(&mut self, name: &str) -> Vec<Effect> {
+        let Some(ready) = &self.ready else {
+            self.tell(
+                Kind::Error,
+                "The strategies are known once the models are loaded.",
+            );
+            return Vec::new();
+        };
+        if let Some(strategy) = ready
+            .strategies
+            .iter()
+            .find(|strategy| strategy.name == name)
+        {
+            return self.want(strategy.name);
+        }
+        let known: Vec<String> = ready
+            .strategies
+            .iter()
+            .map(|strategy| format!("{} ({})", strategy.name, strategy.summary))
+            .collect();
+        let known = known.join(", ");
+        if name.is_empty() {
+            self.tell(
+                Kind::Notice,
+                &format!("/mode NAME drafts with one of: {known}."),
+            );
+        } else {
+            self.tell(
+                Kind::Error,
+                &format!("There is no strategy `{name}` here. There are: {known}."),
+            );
+        }
+        Vec::new()
+    }
+
+    pub(super) fn next_strategy(&mut self) -> Vec<Effect> {
+        let Some(ready) = &self.ready else {
+            self.say("the strategies are known once the models are loaded");
+            return Vec::new();
+        };
+        let current = self.wanted.or(self.strategy);
+        let cycle: Vec<_> = ready.strategies.iter().filter(|s| s.cycled).collect();
+        let at = cycle
+            .iter()
+            .position(|strategy| Some(strategy.name) == current);
+        let next = at.map_or(0, |at| at + 1) % cycle.len().max(1);
+        match cycle.get(next) {
+            Some(strategy) if Some(strategy.name) != current => self.want(strategy.name),
+            Some(_) | None => {
+                self.say("there is only one strategy that can run here");
+                Vec::new()
+            }
+        }
+    }
+
+    pub(super) fn want(&mut self, name: &'static str) -> Vec<Effect> {
+        if self.is_dead() {
+            return Vec::new();
+        }
+        self.wanted = (self.wanted.is_some() || self.strategy != Some(name)).then_some(name);
+        vec![Effect::Engine(Command::SetStrategy(name))]
+    }
+}

@@ -1,0 +1,379 @@
+//! Changed cells → bytes, as few as a terminal of today understands.
+//!
+//! In come ratatui's changed cells in order, out go characters, colours and moves. **What follows a
+//! character whose width terminals disagree on is placed absolutely**, so that a disagreement shifts
+//! nothing. Only what every terminal since the VT220 knows is used: CUP, CUF, ECH and SGR.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::ops::Range;
+
+use ratatui::buffer::Cell;
+use ratatui::style::{Color, Modifier};
+
+/// Blank cells from which erasing them costs less than writing them: `ESC [ 12 X ESC [ 12 C`.
+const ERASE_FROM: usize = 11;
+/// Bytes of the shortest move over a few columns, at least.
+const MOVE_BYTES: usize = 3;
+/// What shows on a blank.
+const SHOWS_ON_BLANK: Modifier = Modifier::UNDERLINED
+    .union(Modifier::REVERSED)
+    .union(Modifier::CROSSED_OUT);
+/// The attributes with their numbers in SGR.
+const ATTRIBUTES: [(Modifier, u8); 9] = [
+    (Modifier::BOLD, 1),
+    (Modifier::DIM, 2),
+    (Modifier::ITALIC, 3),
+    (Modifier::UNDERLINED, 4),
+    (Modifier::SLOW_BLINK, 5),
+    (Modifier::RAPID_BLINK, 6),
+    (Modifier::REVERSED, 7),
+    (Modifier::HIDDEN, 8),
+    (Modifier::CROSSED_OUT, 9),
+];
+
+/// The numbers that end attributes; bold and dim end together.
+const OFF: [(Modifier, u8); 7] = [
+    (Modifier::BOLD.union(Modifier::DIM), 22),
+    (Modifier::ITALIC, 23),
+    (Modifier::UNDERLINED, 24),
+    (Modifier::SLOW_BLINK.union(Modifier::RAPID_BLINK), 25),
+    (Modifier::REVERSED, 27),
+    (Modifier::HIDDEN, 28),
+    (Modifier::CROSSED_OUT, 29),
+];
+
+/// Colours and attributes in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pen {
+    fg: Color,
+    bg: Color,
+    modifier: Modifier,
+}
+
+impl Pen {
+    const DEFAULT: Self = Self {
+        fg: Color::Reset,
+        bg: Color::Reset,
+        modifier: Modifier::empty(),
+    };
+
+    fn of(cell: &Cell) -> Self {
+        Self {
+            fg: cell.fg,
+            bg: cell.bg,
+            modifier: cell.modifier,
+        }
+    }
+
+    fn has_default_colours(self) -> bool {
+        (self.fg, self.bg) == (Color::Reset, Color::Reset)
+    }
+
+    /// Whether a blank in it is nothing but the terminal's background.
+    fn is_invisible_on_blank(self) -> bool {
+        self.bg == Color::Reset && !self.modifier.intersects(SHOWS_ON_BLANK)
+    }
+
+    /// Whether a cell looks the same when it is written with this pen.
+    fn fits(self, cell: &Cell) -> bool {
+        let other = Self::of(cell);
+        let hidden = |pen: Self| !pen.modifier.intersects(SHOWS_ON_BLANK);
+        let blank = cell.symbol() == " " && self.bg == other.bg && hidden(self) && hidden(other);
+        self == other || blank
+    }
+
+    /// Goes over to `next`.
+    fn change(&mut self, next: Self, out: &mut Vec<u8>) {
+        if *self == next {
+            return;
+        }
+        let mut numbers: Vec<String> = Vec::new();
+        let removed = self.modifier - next.modifier;
+        if next == Self::DEFAULT || !removed.is_empty() && next.has_default_colours() {
+            numbers.push("0".to_owned());
+            *self = Self::DEFAULT;
+        } else {
+            for (attributes, number) in OFF {
+                if removed.intersects(attributes) {
+                    numbers.push(number.to_string());
+                    self.modifier -= attributes;
+                }
+            }
+        }
+        let added = next.modifier - self.modifier;
+        let attributes = ATTRIBUTES.iter().filter(|(one, _)| added.contains(*one));
+        numbers.extend(attributes.map(|(_, number)| number.to_string()));
+        if next.fg != self.fg {
+            numbers.push(color(next.fg, 30));
+        }
+        if next.bg != self.bg {
+            numbers.push(color(next.bg, 40));
+        }
+        *self = next;
+        out.extend(format!("\x1b[{}m", numbers.join(";")).bytes());
+    }
+}
+
+/// The numbers of a colour in SGR; `base` is 30 for the foreground, 40 for the background.
+fn color(color: Color, base: u8) -> String {
+    let (set, default) = (base + 8, base + 9);
+    let index = match color {
+        Color::Reset => return default.to_string(),
+        Color::Rgb(red, green, blue) => return format!("{set};2;{red};{green};{blue}"),
+        Color::Indexed(index) => index,
+        Color::Black => 0,
+        Color::Red => 1,
+        Color::Green => 2,
+        Color::Yellow => 3,
+        Color::Blue => 4,
+        Color::Magenta => 5,
+        Color::Cyan => 6,
+        Color::Gray => 7,
+        Color::DarkGray => 8,
+        Color::LightRed => 9,
+        Color::LightGreen => 10,
+        Color::LightYellow => 11,
+        Color::LightBlue => 12,
+        Color::LightMagenta => 13,
+        Color::LightCyan => 14,
+        Color::White => 15,
+    };
+    format!("{set};5;{index}")
+}
+
+/// The columns by which every terminal moves on after this; `None` where terminals disagree.
+fn sure_width(symbol: &str) -> Option<u16> {
+    let mut characters = symbol.chars();
+    match (characters.next(), characters.next()) {
+        // ASCII, Latin, lines and blocks.
+        (Some(' '..='~' | '\u{c0}'..='\u{17f}' | '─'..='▟'), None) => Some(1),
+        // Kana, ideographs, Hangul syllables.
+        (Some('ぁ'..='ゖ' | 'ァ'..='ヺ' | '一'..='\u{9fff}' | '가'..='힣'), None) => Some(2),
+        _ => None,
+    }
+}
+
+fn is_blank(cell: &Cell) -> bool {
+    cell.symbol() == " " && Pen::of(cell).is_invisible_on_blank()
+}
+
+/// Writes changed cells, and remembers what stands where.
+#[derive(Debug, Default)]
+pub(super) struct Cells {
+    /// Narrow ASCII on the terminal, by column and row.
+    known: HashMap<(u16, u16), Cell>,
+}
+
+impl Cells {
+    /// Forgets what stands on the terminal: it was cleared, or something else may have written there.
+    pub fn forget(&mut self) {
+        self.known.clear();
+    }
+
+    /// Writes cells with their columns and rows, each row from left to right. Colours and attributes are the
+    /// default before and after.
+    pub fn write<'a>(
+        &mut self,
+        content: impl Iterator<Item = (u16, u16, &'a Cell)>,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let cells: Vec<_> = content.collect();
+        let mut pen = Pen::DEFAULT;
+        // Where the terminal's cursor is, while that is sure.
+        let mut cursor: Option<(u16, u16)> = None;
+        let mut rest = &cells[..];
+        while let Some(&(x, y, cell)) = rest.first() {
+            match cursor {
+                Some((column, row)) if row == y && column <= x => {
+                    self.advance(column..x, y, pen, out)?;
+                }
+                Some(_) | None => write!(out, "\x1b[{};{}H", y + 1, x + 1)?,
+            }
+            let n_blanks = (x..)
+                .zip(rest)
+                .take_while(|(column, (x, row, cell))| (x, *row) == (column, y) && is_blank(cell))
+                .count();
+            if n_blanks >= ERASE_FROM {
+                // Erasing leaves the background that is in force.
+                if !pen.is_invisible_on_blank() {
+                    pen.change(Pen::DEFAULT, out);
+                }
+                write!(out, "\x1b[{n_blanks}X")?;
+                cursor = Some((x, y));
+                for (x, y, cell) in &rest[..n_blanks] {
+                    self.remember(*x, *y, cell);
+                }
+                rest = &rest[n_blanks..];
+                continue;
+            }
+            if !pen.fits(cell) {
+                pen.change(Pen::of(cell), out);
+            }
+            out.extend(cell.symbol().bytes());
+            cursor = sure_width(cell.symbol()).map(|width| (x + width, y));
+            self.remember(x, y, cell);
+            rest = &rest[1..];
+        }
+        pen.change(Pen::DEFAULT, out);
+        Ok(())
+    }
+
+    /// Moves over unchanged columns: by writing them again where that is shorter.
+    fn advance(&self, columns: Range<u16>, y: u16, pen: Pen, out: &mut Vec<u8>) -> io::Result<()> {
+        let n = columns.len();
+        if n <= MOVE_BYTES {
+            let known = columns.map(|x| self.known.get(&(x, y)));
+            let same: Option<String> = known
+                .map(|cell| {
+                    let cell = cell?;
+                    pen.fits(cell).then(|| cell.symbol())
+                })
+                .collect();
+            if let Some(same) = same {
+                out.extend(same.bytes());
+                return Ok(());
+            }
+        }
+        match n {
+            1 => out.extend(b"\x1b[C"),
+            n => write!(out, "\x1b[{n}C")?,
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, x: u16, y: u16, cell: &Cell) {
+        for column in x..x.saturating_add(sure_width(cell.symbol()).unwrap_or(2)) {
+            self.known.remove(&(column, y));
+        }
+        if cell.symbol().len() == 1 {
+            self.known.insert((x, y), cell.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::style::Style;
+
+    use super::*;
+
+    fn check(cells: &[(u16, u16, &str, Style)], expect: &str) {
+        let cells: Vec<_> = cells
+            .iter()
+            .map(|(x, y, symbol, style)| {
+                let mut cell = Cell::EMPTY;
+                cell.set_symbol(symbol).set_style(*style);
+                (*x, *y, cell)
+            })
+            .collect();
+        let mut out = Vec::new();
+        let cells = cells.iter().map(|(x, y, cell)| (*x, *y, cell));
+        Cells::default().write(cells, &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), expect);
+    }
+
+    #[test]
+    fn what_stands_between_is_written_again_where_that_is_shorter() {
+        let mut cells = Cells::default();
+        let mut write = |forget: bool, text: &[(u16, &str, Style)]| {
+            if forget {
+                cells.forget();
+            }
+            let made: Vec<_> = text
+                .iter()
+                .map(|(x, symbol, style)| {
+                    let mut cell = Cell::EMPTY;
+                    cell.set_symbol(symbol).set_style(*style);
+                    (*x, cell)
+                })
+                .collect();
+            let mut out = Vec::new();
+            let content = made.iter().map(|(x, cell)| (*x, 0, cell));
+            cells.write(content, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let plain = Style::new();
+        let line = [(0, "a", plain), (1, "b", plain), (2, "c", plain)];
+        assert_eq!(write(false, &line), "\x1b[1;1Habc");
+        let ends = [(0, "x", plain), (2, "z", plain)];
+        assert_eq!(write(false, &ends), "\x1b[1;1Hxbz");
+        let red = plain.fg(Color::Red);
+        let ends = [(0, "x", red), (2, "z", red)];
+        assert_eq!(write(false, &ends), "\x1b[1;1H\x1b[38;5;1mx\x1b[Cz\x1b[0m");
+        assert_eq!(write(false, &[(0, "日", plain)]), "\x1b[1;1H日");
+        let ends = [(0, "x", plain), (2, "z", plain)];
+        assert_eq!(write(false, &ends), "\x1b[1;1Hx\x1b[Cz");
+        assert_eq!(write(true, &[(1, "b", plain)]), "\x1b[1;2Hb");
+        assert_eq!(write(true, &ends), "\x1b[1;1Hx\x1b[Cz");
+    }
+
+    #[test]
+    fn moves_are_short() {
+        let plain = Style::new();
+        check(&[], "");
+        check(&[(0, 0, "a", plain), (1, 0, "b", plain)], "\x1b[1;1Hab");
+        check(
+            &[(4, 1, "a", plain), (6, 1, "b", plain)],
+            "\x1b[2;5Ha\x1b[Cb",
+        );
+        check(
+            &[(4, 1, "a", plain), (9, 1, "b", plain)],
+            "\x1b[2;5Ha\x1b[4Cb",
+        );
+        check(
+            &[(4, 1, "a", plain), (5, 2, "b", plain)],
+            "\x1b[2;5Ha\x1b[3;6Hb",
+        );
+    }
+
+    #[test]
+    fn what_follows_an_unsure_width_is_placed_absolutely() {
+        let plain = Style::new();
+        check(&[(0, 0, "日", plain), (2, 0, "b", plain)], "\x1b[1;1H日b");
+        check(
+            &[(0, 0, "👍🏽", plain), (2, 0, "b", plain)],
+            "\x1b[1;1H👍🏽\x1b[1;3Hb",
+        );
+        check(
+            &[(0, 0, "e\u{301}", plain), (1, 0, "b", plain)],
+            "\x1b[1;1He\u{301}\x1b[1;2Hb",
+        );
+    }
+
+    #[test]
+    fn colours_change_only_where_they_show() {
+        let red = Style::new().fg(Color::Red);
+        let bold = Style::new().fg(Color::Red).bold();
+        let plain = Style::new();
+        check(
+            &[(0, 0, "a", red), (1, 0, " ", plain), (2, 0, "b", red)],
+            "\x1b[1;1H\x1b[38;5;1ma b\x1b[0m",
+        );
+        check(
+            &[(0, 0, "a", bold), (1, 0, "b", red), (2, 0, "c", plain)],
+            "\x1b[1;1H\x1b[1;38;5;1ma\x1b[22mb\x1b[0mc",
+        );
+        let filled = Style::new().bg(Color::Rgb(1, 2, 3));
+        check(&[(0, 0, " ", filled)], "\x1b[1;1H\x1b[48;2;1;2;3m \x1b[0m");
+        let underlined = Style::new().underlined();
+        check(&[(0, 0, " ", underlined)], "\x1b[1;1H\x1b[4m \x1b[0m");
+    }
+
+    #[test]
+    fn long_blanks_are_erased() {
+        let plain = Style::new();
+        let blanks: Vec<_> = (0..20).map(|x| (x, 0, " ", plain)).collect();
+        check(&blanks, "\x1b[1;1H\x1b[20X");
+        check(&blanks[..5], "\x1b[1;1H     ");
+        let mut then = blanks.clone();
+        then.insert(0, (0, 0, "a", plain.reversed()));
+        then.remove(1);
+        then.push((20, 0, "b", plain));
+        check(&then, "\x1b[1;1H\x1b[7ma\x1b[0m\x1b[19X\x1b[19Cb");
+        let filled: Vec<_> = (0..12)
+            .map(|x| (x, 0, " ", plain.bg(Color::Blue)))
+            .collect();
+        check(&filled, "\x1b[1;1H\x1b[48;5;4m            \x1b[0m");
+    }
+}
