@@ -60,6 +60,7 @@ impl App {
                      `{typed}` is none."
                 );
                 self.tell(Kind::Error, &clean(&told));
+                self.input.set(&format!("/edit {typed}"));
                 Vec::new()
             }
         }

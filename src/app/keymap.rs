@@ -164,6 +164,12 @@ pub const BINDINGS: &[Binding] = &[
         "line start, chat start",
     ),
     bind(
+        &[(CTRL, KeyCode::Char('f'))],
+        Action::Find,
+        "Ctrl-F",
+        "find in the chat",
+    ),
+    bind(
         &[(CTRL, KeyCode::Char('p'))],
         Action::HistoryBack,
         "Ctrl-P Ctrl-N",
@@ -186,12 +192,6 @@ pub const BINDINGS: &[Binding] = &[
         Action::OpenEditor,
         "Ctrl-G",
         "write in an editor",
-    ),
-    bind(
-        &[(CTRL, KeyCode::Char('f'))],
-        Action::Find,
-        "Ctrl-F",
-        "find in the chat",
     ),
     bind(
         &[(CTRL, KeyCode::Char('t'))],

@@ -105,7 +105,7 @@ impl App {
         } else if action == Action::Complete || action == Action::Send && !row.whole {
             self.input.replace(&row.text);
         } else if action == Action::Send {
-            self.input.replace(&row.text);
+            self.input.replace(row.text.trim_end());
             return None;
         } else {
             return None;

@@ -58,6 +58,7 @@ fn what_a_model_writes_byte_by_byte_is_harmless() {
             let end = tokenizer.end_of_turn()[0];
             let turn = tokenizer.encode(TURN, Specials::Parse)?;
             let n_logits = tokenizer.vocab_len();
+            let script = Arc::clone(&script);
             let target = ScriptedModel::new("scripted", n_logits, 1 << 14, move |so_far| {
                 let starts = so_far.windows(turn.len()).rposition(|part| part == turn);
                 let written = starts.map_or(0, |at| so_far.len() - at - turn.len());

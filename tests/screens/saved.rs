@@ -104,7 +104,13 @@ fn the_list_at_every_size() {
 fn a_chat_that_goes_on() {
     let mut user = User::ready(SIZE);
     user.update(Msg::Session(opened(Some("And at night?"), "Qwen3-0.6B")));
-    assert_eq!(user.effects, ["restore 2"]);
+    assert_eq!(
+        user.effects,
+        [
+            "system ",
+            "restore Why is the \u{1b}sky blue? | Because of **light**."
+        ]
+    );
     assert_eq!(user.app.input().text(), "And at night?");
     assert_snapshot!("opened_100x30", user.picture());
     let mut user = User::new(SIZE);
