@@ -29,7 +29,7 @@ fn the_example_has_every_key() {
     };
     let all = keys(toml::Table::try_from(Config::default()).unwrap());
     assert_eq!(keys(toml::from_str(EXAMPLE).unwrap()), all);
-    assert_eq!(all.len(), 20);
+    assert_eq!(all.len(), 21);
 }
 
 #[test]
