@@ -151,9 +151,9 @@ fn help_and_panel_come_and_go() {
     let mut pty = ready(&[]);
     pty.wait_for("per pass");
     pty.keys("?");
-    pty.wait_for("draw anew");
+    pty.wait_for("complete a command");
     pty.keys(ESC);
-    pty.wait_gone("draw anew");
+    pty.wait_gone("complete a command");
     pty.keys(CTRL_T);
     pty.wait_gone("per pass");
     pty.keys(CTRL_T);
