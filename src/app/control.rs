@@ -22,6 +22,10 @@ pub(super) struct WantedOptions {
     due: usize,
 }
 
+/// The system prompt of a chat that goes on, where no engine has confirmed it.
+#[derive(Debug)]
+pub(super) struct ChatSystem(pub Option<String>);
+
 impl App {
     /// Says why `command` must wait, where it must.
     pub(super) fn must_wait(&mut self, command: &str) -> bool {
@@ -118,7 +122,8 @@ impl App {
         self.transcript.truncate(taken.block);
         self.mark_dropped();
         self.scroll.to_end();
-        let rewind = taken.rewind.map(|turns| Command::Rewind { turns });
+        let rewind = taken.rewind;
+        let rewind = rewind.map(|(turns, all)| Command::Rewind { turns, all });
         let effects = rewind.map(Effect::Engine).into_iter().collect();
         Some((taken.question, taken.answered, effects))
     }
@@ -240,8 +245,20 @@ impl App {
         Effect::Engine(Command::Set(options))
     }
 
+    /// The system prompt of a chat that goes on: like an option that is set, as soon as options are known.
+    pub(super) fn go_on_with_system(&mut self, system: Option<String>) -> Effect {
+        match self.next_options() {
+            Some(options) => self.want_options(Options { system, ..options }),
+            None => {
+                self.chat_system = Some(ChatSystem(system.clone()));
+                Effect::Engine(Command::SetSystem(system))
+            }
+        }
+    }
+
     /// The engine answers by `options` now.
     pub(super) fn options_set(&mut self, options: Options) {
+        self.chat_system = None;
         if let Some(ready) = &mut self.ready {
             *ready.options = options;
         }

@@ -43,8 +43,8 @@ pub struct TakenBack {
     pub block: usize,
     /// Whether it had an answer.
     pub answered: bool,
-    /// The turns that the engine is to keep, where it knows of more.
-    pub rewind: Option<usize>,
+    /// The turns that stay, if any are taken back: those that the engine knows, and all.
+    pub rewind: Option<(usize, usize)>,
 }
 
 impl Conversation {
@@ -111,13 +111,18 @@ impl Conversation {
         let first = self.exchanges.len().checked_sub(n.max(1))?;
         let taken = self.exchanges.split_off(first);
         let answered = |exchange: &Exchange| matches!(exchange.fate, Fate::Answered(_));
+        let dropped = |exchange: &Exchange| matches!(exchange.fate, Fate::Dropped);
         let kept = self.exchanges.iter().filter(|it| answered(it)).count();
+        let all = kept + self.exchanges.iter().filter(|it| dropped(it)).count();
         let question = taken.first()?;
         Some(TakenBack {
             question: question.question.clone(),
             block: question.block,
             answered: answered(question),
-            rewind: taken.iter().any(answered).then_some(kept),
+            rewind: taken
+                .iter()
+                .any(|it| answered(it) || dropped(it))
+                .then_some((kept, all)),
         })
     }
 
@@ -199,7 +204,8 @@ mod tests {
 
     #[test]
     fn taking_back_tells_the_engine_what_it_knows() {
-        let check = |fates: &str, n, expect: Option<(&str, bool, Option<usize>)>, left: usize| {
+        type Taken<'a> = Option<(&'a str, bool, Option<(usize, usize)>)>;
+        let check = |fates: &str, n, expect: Taken, left: usize| {
             let mut conversation = asked(fates);
             let taken = conversation.take_back(n);
             let found = taken
@@ -209,14 +215,15 @@ mod tests {
             assert_eq!(conversation.len(), left, "{fates} {n}");
         };
         check("", 1, None, 0);
-        check("aaa", 1, Some(("2", true, Some(2))), 2);
-        check("aaa", 3, Some(("0", true, Some(0))), 0);
+        check("aaa", 1, Some(("2", true, Some((2, 2)))), 2);
+        check("aaa", 3, Some(("0", true, Some((0, 0)))), 0);
         check("aaa", 4, None, 3);
         check("aaf", 1, Some(("2", false, None)), 2);
         check("aff", 2, Some(("1", false, None)), 1);
-        check("afa", 2, Some(("1", false, Some(1))), 1);
-        check("ddaa", 1, Some(("3", true, Some(1))), 3);
-        check("ddaa", 4, Some(("0", false, Some(0))), 0);
+        check("afa", 2, Some(("1", false, Some((1, 1)))), 1);
+        check("ddaa", 1, Some(("3", true, Some((1, 3)))), 3);
+        check("ddf", 2, Some(("1", false, Some((0, 1)))), 1);
+        check("ddaa", 4, Some(("0", false, Some((0, 0)))), 0);
     }
 
     #[test]

@@ -23,6 +23,12 @@ impl App {
             Event::Ready(ready) => self.loaded(ready),
             Event::Baseline(baseline) => self.measured(baseline),
             Event::Strategy(name) => self.drafts_with(name),
+            Event::StrategyRefused(name) => {
+                if self.wanted == Some(name) {
+                    self.wanted = None;
+                }
+                self.say(format!("{name} cannot run with these models"));
+            }
             Event::Options(options) => self.options_set(options),
             Event::Dropped { turns } => self.dropped(turns),
             Event::NotLoaded(why) => self.not_loaded(&why),
@@ -169,14 +175,13 @@ impl App {
         if failure.fatal {
             self.phase = Phase::Dead;
             self.load = None;
-            self.wanted_options = None;
             self.transcript
                 .push(Kind::Notice, "The engine has ended. /reload starts it again and keeps the conversation, /model takes \
                  another model, q quits.");
             return;
         }
-        if let Some(asked) = asked {
-            self.give_back(&asked.text);
+        if asked.is_some() {
+            self.say("/retry sends the message again, Ctrl-P brings it back");
         }
     }
 

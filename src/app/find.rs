@@ -203,7 +203,6 @@ impl App {
                 self.find = None;
                 return true;
             }
-            Action::Complete | Action::SearchHistory | Action::OpenEditor => return true,
             Action::Help => query.push('?'),
             Action::Edit(Edit::Insert(c)) => query.push(c),
             Action::Edit(Edit::Backspace) => {
@@ -216,7 +215,10 @@ impl App {
                 query.truncate(rest);
             }
             Action::Edit(Edit::DeleteToStart) => query.clear(),
-            Action::Edit(
+            Action::Complete
+            | Action::SearchHistory
+            | Action::OpenEditor
+            | Action::Edit(
                 Edit::Newline
                 | Edit::Delete
                 | Edit::DeleteToEnd

@@ -1,6 +1,7 @@
 //! Other models for the conversation: `/model`, `/reload`, and what becomes of them.
 
 use crate::app::block::{AnswerState, Kind};
+use crate::app::control::ChatSystem;
 use crate::app::picker::Picker;
 use crate::app::{App, Effect, Phase, Shown};
 use crate::cancel::Cancel;
@@ -73,6 +74,9 @@ impl App {
         self.wanted_options = None;
         let turns = self.conversation.turns();
         let mut effects = vec![Effect::Restart(models)];
+        if let (None, Some(ChatSystem(system))) = (&options, &self.chat_system) {
+            effects.push(Effect::Engine(Command::SetSystem(system.clone())));
+        }
         if !turns.is_empty() {
             effects.push(Effect::Engine(Command::Restore { turns }));
         }
@@ -80,6 +84,11 @@ impl App {
         let strategy = self.strategy.map(Command::SetStrategy);
         effects.extend(strategy.map(Effect::Engine));
         effects
+    }
+
+    /// Whether other models are being loaded, which can be stopped.
+    pub fn changing_models(&self) -> bool {
+        self.load.is_some()
     }
 
     /// Stops the loading of other models; `false` when there is none, or it was asked to stop already.

@@ -44,7 +44,7 @@ use std::time::{Duration, Instant};
 use ratatui::layout::Rect;
 
 use crate::app::block::{Kind, View};
-use crate::app::control::WantedOptions;
+use crate::app::control::{ChatSystem, WantedOptions};
 use crate::app::conversation::Conversation;
 use crate::app::find::Find;
 use crate::app::geometry::{Geometry, PanelArea};
@@ -112,7 +112,6 @@ pub struct Shown {
 #[derive(Debug)]
 struct Asked {
     cancel: Cancel,
-    text: String,
     /// Its block of the transcript.
     block: usize,
     strategies: Vec<&'static str>,
@@ -139,6 +138,7 @@ pub struct App {
     conversation: Conversation,
     asked: Option<Asked>,
     wanted_options: Option<WantedOptions>,
+    chat_system: Option<ChatSystem>,
     load: Option<LoadAsked>,
     picker: Option<Picker>,
     /// What drafts, and what was asked to draft next.
@@ -183,6 +183,7 @@ impl App {
             conversation: Conversation::default(),
             asked: None,
             wanted_options: None,
+            chat_system: None,
             load: None,
             picker: None,
             strategy: None,

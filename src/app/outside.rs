@@ -31,13 +31,6 @@ impl App {
         }
     }
 
-    /// Gives back a message that was not answered, unless another is being typed.
-    pub(super) fn give_back(&mut self, text: &str) {
-        if self.input.is_empty() && !self.searching() {
-            self.input.set(text);
-        }
-    }
-
     /// Copies what `argument` asks for.
     pub(super) fn copy(&mut self, argument: &str) -> Vec<Effect> {
         match copy::find(&self.transcript, argument) {

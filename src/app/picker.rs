@@ -6,6 +6,9 @@ use crate::app::{App, Effect};
 use crate::clean::clean;
 use crate::engine::protocol::ModelEntry;
 
+/// Characters of a filter at most.
+const MAX_FILTER: usize = 200;
+
 /// The open picker.
 #[derive(Debug, Default)]
 pub struct Picker {
@@ -62,8 +65,10 @@ impl Picker {
 
     /// Adds what was pasted, as one line.
     pub(super) fn paste(&mut self, text: &str) {
-        self.filter
-            .push_str(clean(text).lines().next().unwrap_or_default());
+        let room = MAX_FILTER.saturating_sub(self.filter.chars().count());
+        let text = clean(text);
+        let line = text.lines().next().unwrap_or_default();
+        self.filter.extend(line.chars().take(room));
         self.selected = 0;
     }
 
@@ -74,7 +79,7 @@ impl Picker {
 
     fn edit(&mut self, edit: Edit) {
         match edit {
-            Edit::Insert(c) => self.filter.push(c),
+            Edit::Insert(c) => self.paste(c.encode_utf8(&mut [0; 4])),
             Edit::Backspace => drop(self.filter.pop()),
             Edit::DeleteWord | Edit::DeleteToStart => self.filter.clear(),
             Edit::Newline

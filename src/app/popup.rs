@@ -15,8 +15,11 @@ pub struct Popup {
     pub title: &'static str,
     /// Its rows, best first.
     pub rows: Vec<PopupRow>,
-    /// The row that Enter and Tab take.
+    /// The row that Tab takes.
     pub selected: usize,
+    /// Whether Enter takes it too. Where an argument can be left out, it runs what is typed until a row is
+    /// chosen.
+    pub enter_takes: bool,
 }
 
 /// A row of the list.
@@ -49,6 +52,7 @@ impl PopupRow {
 pub(super) struct PopupState {
     typed: String,
     selected: usize,
+    moved: bool,
     closed: bool,
 }
 
@@ -71,6 +75,7 @@ impl App {
             title,
             rows,
             selected: self.popup.selected.min(last),
+            enter_takes: self.popup.moved || !may_be_left_out(typed),
         })
     }
 
@@ -98,10 +103,18 @@ impl App {
         let row = &popup.rows[popup.selected];
         if [Action::Up, Action::HistoryBack].contains(&action) {
             self.popup.selected = (popup.selected + n - 1) % n;
+            self.popup.moved = true;
         } else if [Action::Down, Action::HistoryForward].contains(&action) {
-            self.popup.selected = (popup.selected + 1) % n;
+            self.popup.selected = if popup.enter_takes {
+                (popup.selected + 1) % n
+            } else {
+                0
+            };
+            self.popup.moved = true;
         } else if action == Action::Escape {
             self.popup.closed = true;
+        } else if action == Action::Send && !popup.enter_takes {
+            return None;
         } else if action == Action::Complete || action == Action::Send && !row.whole {
             self.input.replace(&row.text);
         } else if action == Action::Send {
@@ -112,6 +125,16 @@ impl App {
         }
         Some(Vec::new())
     }
+}
+
+/// Whether `typed` is a command without its argument, which may be left out.
+fn may_be_left_out(typed: &str) -> bool {
+    let words = typed.strip_prefix('/').and_then(|it| it.split_once(' '));
+    words.is_some_and(|(name, argument)| {
+        let command = Command::named(name);
+        let optional = command.is_some_and(|it| matches!(it.argument, Argument::Optional(_)));
+        optional && argument.trim().is_empty()
+    })
 }
 
 /// What completes `typed`, which starts with `/`.

@@ -203,8 +203,14 @@ impl App {
                     saved.items = Some(entries.into_iter().map(Item::from).collect());
                 }
             }
-            Note::Listed(Err(why)) | Note::Refused(why) => {
+            Note::Listed(Err(why)) => {
                 self.saved = None;
+                self.tell(Kind::Error, &sentence(&why));
+            }
+            Note::Refused(why) => {
+                if self.saved.as_ref().is_some_and(|saved| saved.opening) {
+                    self.saved = None;
+                }
                 self.tell(Kind::Error, &sentence(&why));
             }
             Note::Opened(opened) => return self.opened(*opened),
@@ -223,14 +229,20 @@ impl App {
 
     /// Shows a chat that was opened, and has the engine go on with it.
     fn opened(&mut self, opened: Opened) -> Vec<Effect> {
-        let commands = opened.commands();
+        let [_, restore] = opened.commands();
         let Opened {
             id,
             conversation,
             repaired,
         } = opened;
         self.saved = None;
+        // An answer that was asked for meanwhile belongs to the chat before.
+        if let Some(asked) = self.asked.take() {
+            asked.cancel.cancel();
+        }
         self.clear_conversation();
+        self.latest.stats.clear_window();
+        self.refresh(true);
         for turn in &conversation.turns {
             let question = self.transcript.push(Kind::User, &turn.user);
             self.transcript.push(answer(turn), &turn.answer);
@@ -252,7 +264,8 @@ impl App {
         }
         self.scroll.to_end();
         self.say(format!("{id} goes on"));
-        commands.map(Effect::Engine).into()
+        let system = self.go_on_with_system(conversation.settings.system);
+        vec![system, Effect::Engine(restore)]
     }
 
     /// Says that the opened chat was with another model than the one that is loaded.

@@ -74,6 +74,7 @@ impl App {
             title,
             rows: rows.collect(),
             selected: search.selected,
+            enter_takes: true,
         })
     }
 

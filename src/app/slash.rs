@@ -373,7 +373,7 @@ fn unknown(name: &str, line: &str) -> String {
         .iter()
         .map(|command| (strsim::damerau_levenshtein(command.name, name), command))
         .filter(|(distance, command)| *distance <= command.name.len().min(name.len()) / 2)
-        .min_by_key(|(distance, _)| *distance);
+        .min_by_key(|(distance, command)| (*distance, command.name.len().abs_diff(name.len())));
     let nearest = nearest.map_or(String::new(), |(_, command)| {
         format!(" Did you mean `{}`?", command.usage())
     });

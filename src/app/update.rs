@@ -27,7 +27,11 @@ impl App {
         self.expire();
         let mut effects = match msg {
             Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-            Msg::Key(key) if self.q_quits() && key.code == KeyCode::Char('q') => vec![Effect::Quit],
+            Msg::Key(key)
+                if self.q_quits() && key.code == KeyCode::Char('q') && key.modifiers.is_empty() =>
+            {
+                vec![Effect::Quit]
+            }
             Msg::Key(key) => match action(key) {
                 Some(action) => self.act(action),
                 None => Vec::new(),
@@ -234,7 +238,6 @@ impl App {
             .push(Kind::Assistant(Answer { model, state }), "");
         self.asked = Some(Asked {
             cancel: cancel.clone(),
-            text: text.clone(),
             block,
             strategies: Vec::new(),
         });
@@ -390,8 +393,9 @@ impl App {
 
     /// Whether `q` quits: the engine has ended, and nothing is typed or looked for that it would be part of.
     fn q_quits(&self) -> bool {
-        let typing = self.picker.is_some() || self.saved.is_some() || self.find.is_some();
-        self.is_dead() && self.input.is_empty() && !typing
+        let open = self.picker.is_some() || self.saved.is_some() || self.find.is_some();
+        let open = open || self.searching() || self.help.is_some();
+        self.is_dead() && self.input.is_empty() && !open
     }
 
     pub(super) fn is_dead(&self) -> bool {

@@ -237,7 +237,7 @@ impl Known {
                 }
             }
             Step::Rewind(turns) => {
-                engine.tell(Command::Rewind { turns });
+                engine.tell(Command::Rewind { turns, all: turns });
                 self.turns.truncate(2 * turns);
             }
             Step::Reset => {
@@ -305,7 +305,7 @@ fn a_rewind_keeps_the_cache_and_a_refusal_names_a_way_out() {
     let mut engine = Engine::start(1);
     let (first, _) = engine.ask("one").unwrap();
     let (second, _) = engine.ask("two").unwrap();
-    engine.tell(Command::Rewind { turns: 1 });
+    engine.tell(Command::Rewind { turns: 1, all: 1 });
     let (again, n_reused) = engine.ask("two").unwrap();
     assert_eq!(again, second);
     assert!(n_reused > first.len() / 8, "{n_reused}");

@@ -22,7 +22,7 @@ fn the_old_models_stay_where_others_cannot_be_loaded() {
         assert!(why.contains(expect), "{name}: {why}");
         // The conversation is kept: taking a turn back leads to the same answer, of the same model.
         engine.ask("two").unwrap();
-        engine.tell(Command::Rewind { turns: 0 });
+        engine.tell(Command::Rewind { turns: 0, all: 0 });
         let again = engine.ask("one").unwrap().0;
         assert_eq!(again == first, why != "loaded", "{name}");
     };

@@ -50,6 +50,8 @@ pub enum Command {
     Rewind {
         /// Turns that stay: messages with their answers.
         turns: usize,
+        /// The same, with those that were forgotten to make room: for whoever keeps the whole conversation.
+        all: usize,
     },
     /// Replaces the system prompt from the next message on; `None` leaves it to the model's template.
     SetSystem(Option<String>),
@@ -133,6 +135,8 @@ pub enum Event {
     Baseline(Baseline),
     /// The strategy that drafts from the next round on.
     Strategy(&'static str),
+    /// This strategy was asked for and cannot run here; the one before goes on.
+    StrategyRefused(&'static str),
     /// The options of the answers to come.
     Options(Options),
     /// The oldest turns are no longer part of the conversation.

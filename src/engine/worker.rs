@@ -134,7 +134,7 @@ impl<'a> Worker<'a> {
                 Command::Send { text, cancel } => self.send(text, &cancel),
                 Command::SetStrategy(name) => self.set_strategy(name),
                 Command::Reset => self.forget(Conversation::clear),
-                Command::Rewind { turns } => self.forget(|it| it.rewind(turns)),
+                Command::Rewind { turns, .. } => self.forget(|it| it.rewind(turns)),
                 Command::SetSystem(system) => self.set(Options {
                     system,
                     ..self.fixed.options.clone()
@@ -239,7 +239,7 @@ impl<'a> Worker<'a> {
                 "the conversation has {} tokens with this message, and the context holds {capacity}, \
                  {LEAST_ANSWER} of them kept for the answer: {}",
                 prompt.len(),
-                self.way_out()
+                self.way_out(question)
             );
         }
         let outbox = self.outbox;
@@ -311,10 +311,10 @@ impl<'a> Worker<'a> {
     }
 
     /// What helps where a prompt does not fit.
-    fn way_out(&self) -> &'static str {
-        if self.conversation.turns() > 0 {
-            "/drop takes the oldest turns away and sends it again, /new starts anew; or shorten it, or raise \
-             --context where the model allows more"
+    fn way_out(&self, question: &str) -> &'static str {
+        if self.superfluous(question).is_some_and(|turns| turns > 0) {
+            "on the screen, /drop takes the oldest turns away and sends it again; /new starts anew; or shorten \
+             it, or raise --context where the model allows more"
         } else {
             "shorten it, or raise --context where the model allows more"
         }
@@ -341,11 +341,7 @@ impl<'a> Worker<'a> {
         if self.pair.decoder.set_strategy(name) {
             self.tell(Event::Strategy(name));
         } else {
-            let message = format!("the strategy {name} cannot run here");
-            self.tell(Event::Failed(Failure {
-                message,
-                fatal: false,
-            }));
+            self.tell(Event::StrategyRefused(name));
         }
     }
 

@@ -60,11 +60,12 @@ impl SessionFile {
         lock(&self.file).map_err(io::Error::other)?;
         self.append(records, true)?;
         fs::rename(new, &self.path)?;
-        match self.path.parent() {
-            // So that the file's name is on the disk too.
-            Some(folder) => File::open(folder)?.sync_all(),
-            None => Ok(()),
+        // So that the file's name is on the disk too. Where a folder cannot be synced the file is there all the
+        // same, and a failure would make another.
+        if let Some(folder) = self.path.parent() {
+            File::open(folder).and_then(|folder| folder.sync_all()).ok();
         }
+        Ok(())
     }
 
     /// Opens a chat to go on with it: its records, and what had to be put right, if anything.

@@ -76,15 +76,21 @@ impl Summary {
     }
 }
 
+/// `speck` under `XDG_DATA_HOME`, or where the system keeps data: `~/.local/share`, on a Mac
+/// `~/Library/Application Support`. `None` when the user has no home.
+pub fn data_of_user() -> Option<PathBuf> {
+    let set = env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+    let data = set
+        .filter(|folder| folder.is_absolute())
+        .or_else(|| Some(directories::BaseDirs::new()?.data_dir().to_owned()))?;
+    Some(data.join("speck"))
+}
+
 impl Folder {
     /// The user's: `speck/sessions` under `XDG_DATA_HOME`, or where the system keeps such data. `None`
     /// when the user has no home.
     pub fn of_user() -> Option<Self> {
-        let set = env::var_os("XDG_DATA_HOME").map(PathBuf::from);
-        let data = set
-            .filter(|folder| folder.is_absolute())
-            .or_else(|| Some(directories::BaseDirs::new()?.data_dir().to_owned()))?;
-        Some(Self(data.join("speck").join("sessions")))
+        Some(Self(data_of_user()?.join("sessions")))
     }
 
     /// A folder of one's own, which need not exist.

@@ -46,8 +46,6 @@ pub struct Recorder {
     /// The model that answers, by the name it is shown with.
     model: String,
     asked: Option<Asked>,
-    /// Oldest turns that the engine has forgotten to make room.
-    dropped: usize,
     stats: Stats,
 }
 
@@ -68,7 +66,6 @@ impl Recorder {
             system,
             model,
             asked: None,
-            dropped: 0,
             stats: Stats::default(),
         }
     }
@@ -97,7 +94,6 @@ impl Recorder {
             }
             Command::Reset => {
                 self.asked = None;
-                self.dropped = 0;
                 Some(Step::Begin)
             }
             Command::SetSystem(system) => {
@@ -110,13 +106,9 @@ impl Recorder {
             }
             Command::Restore { .. } => {
                 self.asked = None;
-                self.dropped = 0;
                 None
             }
-            // The engine counts from the turns that it still knows; the log has them all.
-            Command::Rewind { turns } => Some(Step::Write(Record::Rewound {
-                turns: turns + self.dropped,
-            })),
+            Command::Rewind { all, .. } => Some(Step::Write(Record::Rewound { turns: *all })),
             Command::SetStrategy(_) | Command::MakeRoom { .. } | Command::Load { .. } => None,
         }
     }
@@ -125,6 +117,10 @@ impl Recorder {
     pub fn heard(&mut self, event: &Event, now: Now) -> Option<Step> {
         match event {
             Event::Ready(ready) => {
+                if self.model != ready.target {
+                    // What was measured on other models means nothing here.
+                    self.stats = Stats::default();
+                }
                 self.model.clone_from(&ready.target);
                 None
             }
@@ -152,15 +148,13 @@ impl Recorder {
                     message: failure.message.clone(),
                 }))
             }
-            Event::Dropped { turns } => {
-                self.dropped += turns;
-                None
-            }
             Event::Fetch(_)
             | Event::Loading(_)
+            | Event::Dropped { .. }
             | Event::NotLoaded(_)
             | Event::Options(_)
             | Event::Strategy(_)
+            | Event::StrategyRefused(_)
             | Event::Prefill { .. } => None,
         }
     }

@@ -79,13 +79,14 @@ impl Saver {
         match event {
             Event::Fetch(_)
             | Event::Loading(_)
+            | Event::Dropped { .. }
             | Event::NotLoaded(_)
             | Event::Options(_)
             | Event::Strategy(_)
+            | Event::StrategyRefused(_)
             | Event::Prefill { .. } => {}
             Event::Ready(_)
             | Event::Baseline(_)
-            | Event::Dropped { .. }
             | Event::Round(_)
             | Event::Finished(_)
             | Event::Failed(_) => self.tell(Job::Heard(event.clone())),

@@ -200,7 +200,11 @@ impl Writer {
             self.write_waiting();
         }
         match (&self.trouble, self.id()) {
-            (None, Some(id)) => Ok(format!("saved as {id}")),
+            (None, Some(id)) => {
+                let file = self.setup.folder.as_ref().map(|folder| folder.file(id));
+                let place = file.map_or(String::new(), |file| format!(", in {}", file.display()));
+                Ok(format!("saved as {id}{place}"))
+            }
             (Some(why), _) => Err(format!("it cannot be saved now: {why}")),
             (None, None) => Err("it cannot be saved now".to_owned()),
         }

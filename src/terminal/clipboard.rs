@@ -189,6 +189,7 @@ mod tests {
 
     #[test]
     fn the_best_way_from_here_comes_first() {
+        use Way::{Pbcopy, Sequence, Tmux};
         let check = |mac, set: &[&str], expect: &[Way]| {
             assert_eq!(
                 ways_in(mac, |name| set.contains(&name)),
@@ -196,7 +197,6 @@ mod tests {
                 "{mac} {set:?}"
             );
         };
-        use Way::{Pbcopy, Sequence, Tmux};
         check(false, &[], &[Sequence]);
         check(false, &["TMUX"], &[Tmux, Sequence]);
         check(true, &[], &[Pbcopy, Sequence]);

@@ -5,10 +5,11 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// `speck` in the user's data folder: `$XDG_DATA_HOME` or `~/.local/share`, on a Mac
-/// `~/Library/Application Support`. `None` when the user has no home.
+use crate::session;
+
+/// `speck` in the user's data folder, where saved chats are too.
 pub(super) fn folder() -> Option<PathBuf> {
-    directories::BaseDirs::new().map(|folders| folders.data_dir().join("speck"))
+    session::folder::data_of_user()
 }
 
 /// Makes the folder, for its owner alone, if it is not there.

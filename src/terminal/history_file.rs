@@ -242,10 +242,10 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("history.jsonl");
         let long = "x".repeat(50_000);
-        let lines: String = (0..100)
+        let lines: Vec<String> = (0..100)
             .map(|i| format!("{{\"text\":\"{i} {long}\"}}\n"))
             .collect();
-        fs::write(&path, lines).unwrap();
+        fs::write(&path, lines.concat()).unwrap();
         append(&path, &typed("last")).unwrap();
         assert!(fs::metadata(&path).unwrap().len() < LARGE / 2);
         let all = texts(&path);

@@ -167,6 +167,7 @@ impl Chat {
                 self.failed = true;
                 self.answered();
             }
+            Event::StrategyRefused(name) => tell(&format!("{name} cannot run with these models")),
             Event::Fetch(_)
             | Event::Loading(_)
             | Event::Baseline(_)

@@ -40,8 +40,8 @@ pub fn answer(
         .enable_all()
         .build()?;
     let out = match format {
-        Format::Text => Out::Text(Box::new(TextOut::new())),
-        Format::Json => Out::Json(Box::default(), Throttle::default()),
+        Format::Text => Out::Text(Box::default()),
+        Format::Json => Out::Json(Box::new((Stats::default(), Throttle::default()))),
     };
     runtime.block_on(run(handle, saving, question, out))
 }
@@ -113,6 +113,7 @@ async fn run(
             | Event::Loading(_)
             | Event::Baseline(_)
             | Event::Strategy(_)
+            | Event::StrategyRefused(_)
             | Event::Options(_)
             | Event::Dropped { .. }
             | Event::NotLoaded(_)
@@ -124,14 +125,15 @@ async fn run(
 
 enum Out {
     Text(Box<TextOut>),
-    Json(Box<Stats>, Throttle),
+    Json(Box<(Stats, Throttle)>),
 }
 
 impl Out {
     fn event(&mut self, event: &Event) -> anyhow::Result<()> {
         match self {
             Self::Text(out) => out.event(event),
-            Self::Json(stats, throttle) => {
+            Self::Json(out) => {
+                let (stats, throttle) = &mut **out;
                 if let Event::Round(round) = event {
                     stats.push(round);
                 }

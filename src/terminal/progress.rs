@@ -56,6 +56,7 @@ impl Progress {
             Event::Ready(_)
             | Event::Baseline(_)
             | Event::Strategy(_)
+            | Event::StrategyRefused(_)
             | Event::Options(_)
             | Event::Dropped { .. }
             | Event::NotLoaded(_)

@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use crossterm::event::{Event as Input, EventStream};
-use futures_util::StreamExt;
 use ratatui::Terminal;
 use ratatui::layout::Size;
 use tokio::select;
@@ -309,6 +308,7 @@ impl Screen {
             | Event::Fetch(_)
             | Event::Loading(_)
             | Event::Strategy(_)
+            | Event::StrategyRefused(_)
             | Event::Options(_)
             | Event::Dropped { .. }
             | Event::NotLoaded(_)

@@ -42,6 +42,7 @@ impl TextOut {
             | Event::Loading(_)
             | Event::Prefill { .. }
             | Event::Strategy(_)
+            | Event::StrategyRefused(_)
             | Event::Options(_)
             | Event::Dropped { .. }
             | Event::NotLoaded(_) => {}

@@ -50,6 +50,7 @@ fn stage(event: &Event) -> Option<(&'static str, &str, &str)> {
         Event::Ready(_)
         | Event::Baseline(_)
         | Event::Strategy(_)
+        | Event::StrategyRefused(_)
         | Event::Options(_)
         | Event::Dropped { .. }
         | Event::NotLoaded(_)

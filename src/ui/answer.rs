@@ -67,7 +67,9 @@ fn ended(summary: &Summary, theme: &Theme) -> Vec<Vec<Span<'static>>> {
         let (glyph, _, style) = verdict(speed_up, theme);
         parts.push(part(format!("{glyph} {speed_up:.2}x plain"), style));
     }
-    parts.push(part(format!("{} tokens", summary.tokens), theme.dim));
+    if summary.tokens > 0 {
+        parts.push(part(format!("{} tokens", summary.tokens), theme.dim));
+    }
     if let Some(rate) = summary.tokens_per_pass {
         parts.push(part(format!("{rate:.2} per pass"), theme.dim));
     }

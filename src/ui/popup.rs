@@ -58,7 +58,7 @@ pub fn draw(popup: &Popup, theme: &Theme, geometry: &Geometry, buffer: &mut Buff
             width / LABEL_SHARE
         });
     for (i, row) in shown.iter().enumerate() {
-        let selected = first + i == popup.selected;
+        let selected = popup.enter_takes && first + i == popup.selected;
         put(
             buffer,
             area,

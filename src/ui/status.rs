@@ -79,7 +79,11 @@ fn hints(app: &App) -> &'static [&'static str] {
         (_, true, _) => &["Esc close"],
         (_, false, true) => &["Ctrl-C stop", "Shift-Tab strategy"],
         (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_), false, false) => {
-            &["? help", "Ctrl-D quit"]
+            if app.changing_models() {
+                &["Esc stop", "? help"]
+            } else {
+                &["? help", "Ctrl-D quit"]
+            }
         }
         (Phase::Ready, false, false) => &["? help", "Shift-Tab strategy"],
     }

@@ -34,7 +34,7 @@ fn themes() -> [(&'static str, Theme); 2] {
 fn nothing_is_written_when_nothing_changed() {
     for (name, state) in STATES {
         let user = state(SIZE);
-        let mut recorder = Recorder::new(SIZE, themes()[0].1);
+        let mut recorder = Recorder::new(SIZE, &themes()[0].1);
         assert_eq!(
             recorder.draw(&user).len(),
             1,
@@ -51,7 +51,7 @@ fn a_token_costs_little() {
         user.keys("q<Enter>");
         user.stream(&PROSE[..100], "plain", &[0]);
         user.wait(1000);
-        let mut recorder = Recorder::new(SIZE, values);
+        let mut recorder = Recorder::new(SIZE, &values);
         recorder.draw(&user);
         // Two tokens that come before the panel's numbers are due again.
         user.stream(" a", "plain", &[0]);
@@ -83,7 +83,7 @@ fn tokens(text: &str) -> Vec<String> {
 }
 
 /// Streams `text` at 60 tokens/s and 20 frames/s; gives the bytes of each frame.
-fn frames(text: &str, theme: Theme) -> Vec<usize> {
+fn frames(text: &str, theme: &Theme) -> Vec<usize> {
     let mut user = User::ready(SIZE);
     user.keys("Write a lot.<Enter>");
     let mut recorder = Recorder::new(SIZE, theme);
@@ -114,7 +114,7 @@ fn an_answer_at_speed_fits_a_slow_line() {
     );
     for (theme, values) in themes() {
         for (name, text) in [("prose", PROSE), ("code", &code), ("CJK", WIDE)] {
-            let frames = frames(&text.repeat(12_000 / text.chars().count()), values);
+            let frames = frames(&text.repeat(12_000 / text.chars().count()), &values);
             let seconds: Vec<usize> = frames
                 .chunks_exact(FRAMES_PER_SECOND)
                 .map(|second| second.iter().sum())
@@ -143,7 +143,7 @@ fn the_end_of_an_answer_is_one_write() {
     let mut user = User::ready(SIZE);
     user.keys("q<Enter>");
     user.stream(CODE, "draft", &[2]);
-    let mut recorder = Recorder::new(SIZE, themes()[0].1);
+    let mut recorder = Recorder::new(SIZE, &themes()[0].1);
     recorder.draw(&user);
     user.finish(FinishReason::EndOfTurn);
     assert_eq!(recorder.draw(&user).len(), 1);
@@ -155,7 +155,7 @@ fn the_end_of_an_answer_is_one_write() {
 fn the_terminal_shows_what_was_drawn() {
     let size = (60, 16);
     for (theme, values) in themes() {
-        let mut recorder = Recorder::new(size, values);
+        let mut recorder = Recorder::new(size, &values);
         let mut terminal = vt100::Parser::new(whole(size.1), whole(size.0), 0);
         let states = STATES.iter().chain(STATES.iter().rev());
         for (name, state) in states {

@@ -32,7 +32,7 @@ fn theme() -> Theme {
 /// What is drawn by `steps` on an app that is ready, a frame after each; and the last screen.
 fn drawn(steps: &[&dyn Fn(&mut User)]) -> (Vec<u8>, Buffer) {
     let mut user = User::ready(SIZE);
-    let mut recorder = Recorder::new(SIZE, theme());
+    let mut recorder = Recorder::new(SIZE, &theme());
     let mut bytes = Vec::new();
     for step in steps {
         step(&mut user);

@@ -191,10 +191,14 @@ fn a_message_sent_early_waits_in_view() {
 }
 
 #[test]
-fn a_message_that_failed_comes_back() {
+fn a_message_that_failed_can_be_sent_again() {
     let mut user = User::ready(SIZE);
     user.keys("too long<Enter>");
     user.hear(failure("It does not fit.", false));
+    // A command must find the input empty.
+    assert_eq!(user.app.input().text(), "");
+    says(&user, "/retry sends the message again");
+    user.keys("<C-p>");
     assert_eq!(user.app.input().text(), "too long");
     says(&user, "✗ failed");
     says(&user, "It does not fit.");

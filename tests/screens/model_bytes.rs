@@ -106,7 +106,7 @@ fn what_a_model_writes_byte_by_byte_is_harmless() {
         }
         let mut user = User::ready(SIZE);
         user.keys("q<Enter>");
-        let mut recorder = Recorder::new(SIZE, theme);
+        let mut recorder = Recorder::new(SIZE, &theme);
         let mut drawn = Vec::new();
         let mut text = String::new();
         let mut ended = false;
@@ -124,6 +124,7 @@ fn what_a_model_writes_byte_by_byte_is_harmless() {
                 | Event::Ready(_)
                 | Event::Baseline(_)
                 | Event::Strategy(_)
+                | Event::StrategyRefused(_)
                 | Event::Options(_)
                 | Event::Dropped { .. }
                 | Event::NotLoaded(_)

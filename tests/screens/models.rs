@@ -207,7 +207,7 @@ fn an_engine_that_has_ended_is_started_again_with_what_it_knew() {
     let expect = [
         "restart smollm2-135m auto",
         "restore a | fine",
-        "set ",
+        "set seed 7",
         "strategy plain",
     ];
     assert_eq!(user.effects, expect);

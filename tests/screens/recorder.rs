@@ -37,14 +37,14 @@ pub struct Recorder {
 
 impl Recorder {
     /// A terminal of this size.
-    pub fn new((width, height): (u16, u16), theme: Theme) -> Self {
+    pub fn new((width, height): (u16, u16), theme: &Theme) -> Self {
         let writes = Writes::default();
         let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
         let backend = FrameBackend::new(writes.clone());
         Self {
             terminal: Terminal::with_options(backend, TerminalOptions { viewport }).unwrap(),
             writes,
-            theme,
+            theme: *theme,
         }
     }
 

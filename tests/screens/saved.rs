@@ -107,7 +107,7 @@ fn a_chat_that_goes_on() {
     assert_eq!(
         user.effects,
         [
-            "system ",
+            "set ",
             "restore Why is the \u{1b}sky blue? | Because of **light**."
         ]
     );

@@ -10,8 +10,9 @@ fn commands_are_completed() {
     check("/mo<Tab>", &[], "/mode ");
     check("/mo<Tab>lo<Tab>", &[], "/mode lookup");
     check("/mode dr<Enter>", &["strategy draft"], "");
-    check("/mode <Down><Enter>", &["strategy draft"], "");
-    check("/mode <C-n><C-n><C-p><Enter>", &["strategy draft"], "");
+    check("/mode <Enter>", &[], "");
+    check("/mode <Down><Down><Enter>", &["strategy draft"], "");
+    check("/mode <C-n><C-n><C-n><C-p><Enter>", &["strategy draft"], "");
     check("/mode <Up><Enter>", &["strategy lookup-transformers"], "");
     check("/sho<Enter>", &[], "/show ");
     check("/sho<Enter><Enter>", &[], "");

@@ -101,7 +101,12 @@ impl User {
                 Effect::Engine(Command::SetSystem(system)) => {
                     format!("system {}", system.unwrap_or_default())
                 }
-                Effect::Engine(Command::Rewind { turns }) => format!("rewind to {turns}"),
+                Effect::Engine(Command::Rewind { turns, all }) if turns == all => {
+                    format!("rewind to {turns}")
+                }
+                Effect::Engine(Command::Rewind { turns, all }) => {
+                    format!("rewind to {turns} of {all}")
+                }
                 Effect::Engine(Command::Restore { turns }) => {
                     let turns: Vec<_> = turns.into_iter().map(|turn| turn.text).collect();
                     format!("restore {}", turns.join(" | "))

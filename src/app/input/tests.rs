@@ -169,7 +169,7 @@ fn a_long_paste_is_one_character() {
     input.insert(" there");
     let shown = input.lines(80);
     assert_eq!(shown.text, "see [pasted 143 lines] there");
-    assert_eq!(shown.labels, [4..22]);
+    assert_eq!(shown.labels, vec![4..22; 1]);
     assert_eq!(input.text(), format!("see {} there", lines(143)));
     for _ in " there".chars() {
         input.edit(Left);

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use super::*;
 
 #[track_caller]
-fn command(text: &str, expect: Slash) {
+fn command(text: &str, expect: &Slash) {
     match parse(text) {
-        Parsed::Command(slash, _) => assert_eq!(slash, expect, "{text}"),
+        Parsed::Command(slash, _) => assert_eq!(&slash, expect, "{text}"),
         other => panic!("{text}: {other:?}"),
     }
 }
@@ -24,11 +24,11 @@ fn wrong(text: &str, expect: &[&str]) {
 
 #[test]
 fn commands_are_read() {
-    command("/mode draft", Slash::Mode("draft".to_owned()));
-    command("/mode   draft ", Slash::Mode("draft".to_owned()));
-    command("/mode", Slash::Mode(String::new()));
-    command("/show tokens ", Slash::ShowTokens);
-    command("/quit", Slash::Quit);
+    command("/mode draft", &Slash::Mode("draft".to_owned()));
+    command("/mode   draft ", &Slash::Mode("draft".to_owned()));
+    command("/mode", &Slash::Mode(String::new()));
+    command("/show tokens ", &Slash::ShowTokens);
+    command("/quit", &Slash::Quit);
 }
 
 #[test]
@@ -53,6 +53,7 @@ fn what_is_wrong_is_told_with_what_to_do() {
         "/mod draft",
         &["Did you mean `/mode [NAME]`?", "`//mod draft` sends"],
     );
+    wrong("/modle", &["Did you mean `/model [REF]`?"]);
     wrong("/etc/hosts", &["no command `/etc/hosts`. `/help` lists"]);
     wrong("/", &["no command `/`."]);
     wrong("/show", &["must follow `/show`", "/show tokens"]);

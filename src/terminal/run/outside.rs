@@ -1,9 +1,24 @@
 //! What the loop does outside of the screen: the editor, the clipboard, themes, the history's file, the list of
 //! models; and what comes of it.
 
-use super::super::clipboard;
-use super::*;
+use std::future::pending;
+use std::io;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use crossterm::event::{Event as Input, EventStream};
+use futures_util::StreamExt;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot::Receiver;
+
+use super::super::editor::Editor;
+use super::super::exit::Exit;
+use super::super::guard::restore;
+use super::super::{clipboard, history_file};
+use super::{Outcome, Screen};
+use crate::app::Msg;
 use crate::app::copy::Copy;
+use crate::engine::protocol::ModelEntry;
 
 impl Screen {
     /// What work on another thread has come to.
