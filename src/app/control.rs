@@ -247,13 +247,11 @@ impl App {
 
     /// The system prompt of a chat that goes on: like an option that is set, as soon as options are known.
     pub(super) fn go_on_with_system(&mut self, system: Option<String>) -> Effect {
-        match self.next_options() {
-            Some(options) => self.want_options(Options { system, ..options }),
-            None => {
-                self.chat_system = Some(ChatSystem(system.clone()));
-                Effect::Engine(Command::SetSystem(system))
-            }
+        if let Some(options) = self.next_options() {
+            return self.want_options(Options { system, ..options });
         }
+        self.chat_system = Some(ChatSystem(system.clone()));
+        Effect::Engine(Command::SetSystem(system))
     }
 
     /// The engine answers by `options` now.

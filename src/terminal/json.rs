@@ -155,9 +155,11 @@ impl<'a> Line<'a> {
                 }]
             }
             Event::Strategy(strategy) => vec![Self::Strategy { strategy }],
-            Event::StrategyRefused(_) => Vec::new(),
             // Answers to commands that a single question does not come with.
-            Event::Options(_) | Event::Dropped { .. } | Event::NotLoaded(_) => Vec::new(),
+            Event::StrategyRefused(_)
+            | Event::Options(_)
+            | Event::Dropped { .. }
+            | Event::NotLoaded(_) => Vec::new(),
             Event::Prefill { done, total } => vec![Self::Prefill {
                 done: *done,
                 total: *total,
