@@ -106,6 +106,12 @@ impl Conversation {
         last.is_some_and(|last| matches!(last.fate, Fate::Unanswered))
     }
 
+    /// The whole question that block `block` shows.
+    pub fn question(&self, block: usize) -> Option<&str> {
+        let asked = self.exchanges.iter().find(|it| it.block == block)?;
+        Some(&asked.question)
+    }
+
     /// Takes back question `n` from the end, from 1, and all after it.
     pub fn take_back(&mut self, n: usize) -> Option<TakenBack> {
         let first = self.exchanges.len().checked_sub(n.max(1))?;

@@ -1,6 +1,7 @@
 //! Saved chats on the screen: the list to pick one from, opening one, and what is told of saving.
 
 use crate::app::block::{Answer, AnswerState, Block, Kind, Summary};
+use crate::app::conversation::Conversation;
 use crate::app::input::Edit;
 use crate::app::keymap::Action;
 use crate::app::{App, Effect};
@@ -132,7 +133,7 @@ impl App {
             self.say("nothing was said yet");
             return Vec::new();
         };
-        let text = document(&one_line(first.text()), parts(blocks));
+        let text = document(&one_line(first.text()), parts(blocks, &self.conversation));
         vec![Effect::Session(Request::Export {
             file,
             text: Some(text),
@@ -303,11 +304,12 @@ fn answer(turn: &Turn) -> Kind {
 }
 
 /// What was said, in parts of a document; without messages that could not be answered.
-fn parts(blocks: &[Block]) -> Vec<Part<'_>> {
+fn parts<'a>(blocks: &'a [Block], asked: &'a Conversation) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
-    for block in blocks {
+    for (i, block) in blocks.iter().enumerate() {
         match &block.kind {
-            Kind::User => parts.push(you(block.text(), None)),
+            // The block may show less of a long paste.
+            Kind::User => parts.push(you(asked.question(i).unwrap_or(block.text()), None)),
             Kind::Assistant(Answer { state, .. }) if *state == AnswerState::Failed => {
                 parts.pop();
             }

@@ -84,8 +84,13 @@ fn is_sure(folder: &Folder, id: &Id) -> Result<bool> {
     }
     let about = match folder.read(id) {
         Ok((told, _)) => format!(
-            "{} turns: {}",
+            "{} {}: {}",
             told.turns.len(),
+            if told.turns.len() == 1 {
+                "turn"
+            } else {
+                "turns"
+            },
             one_line(told.first_words())
         ),
         Err(error) => format!("it cannot be read: {error:#}"),

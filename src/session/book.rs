@@ -126,6 +126,7 @@ fn n_bytes(record: &Record) -> usize {
             Record::Turn(turn) => turn.user.len() + turn.answer.len(),
             Record::Rewound { .. } => 0,
             Record::Failed { message } => message.len(),
+            Record::System { text } => text.as_ref().map_or(0, String::len),
             Record::Name { name } => name.len(),
         }
 }

@@ -73,6 +73,7 @@ impl Conversation {
                 }
                 Record::Failed { .. } => pending = None,
                 Record::Rewound { turns } => told.turns.truncate(turns),
+                Record::System { text } => told.settings.system = text,
                 Record::Name { name } => told.name = Some(name),
             }
         }

@@ -1,7 +1,7 @@
 //! The folder of saved chats: lists, finds and deletes them.
 
 use std::env;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io::{self, BufReader};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -223,7 +223,7 @@ impl Folder {
     /// Deletes a chat, with the copies that were kept of it when it was damaged.
     pub fn delete(&self, id: &Id) -> Result<()> {
         let path = self.file(id);
-        lock(&File::open(&path)?)?;
+        lock(&files::open(&path)?)?;
         for entry in fs::read_dir(&self.0)? {
             let beside = entry?.path();
             let end = beside.extension().and_then(|end| end.to_str());

@@ -54,6 +54,11 @@ pub enum Record {
         /// Turns that stay.
         turns: usize,
     },
+    /// Another system prompt holds from the next message on.
+    System {
+        /// It; none leaves it to the model's template.
+        text: Option<String>,
+    },
     /// The user named the chat.
     Name {
         /// Its name.

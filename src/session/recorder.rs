@@ -46,6 +46,8 @@ pub struct Recorder {
     /// The model that answers, by the name it is shown with.
     model: String,
     asked: Option<Asked>,
+    /// Whether the chat has messages; before, a system prompt stands in its header.
+    begun: bool,
     stats: Stats,
 }
 
@@ -66,6 +68,7 @@ impl Recorder {
             system,
             model,
             asked: None,
+            begun: false,
             stats: Stats::default(),
         }
     }
@@ -79,6 +82,7 @@ impl Recorder {
     pub fn sent(&mut self, command: &Command, now: Now) -> Option<Step> {
         match command {
             Command::Send { text, .. } => {
+                self.begun = true;
                 self.stats.begin_answer();
                 self.asked = Some(Asked {
                     user: text.clone(),
@@ -94,23 +98,28 @@ impl Recorder {
             }
             Command::Reset => {
                 self.asked = None;
+                self.begun = false;
                 Some(Step::Begin)
             }
-            Command::SetSystem(system) => {
-                self.system.clone_from(system);
-                None
-            }
-            Command::Set(options) => {
-                self.system.clone_from(&options.system);
-                None
-            }
+            Command::SetSystem(system) => self.instructed(system),
+            Command::Set(options) => self.instructed(&options.system),
             Command::Restore { .. } => {
                 self.asked = None;
+                self.begun = true;
                 None
             }
             Command::Rewind { all, .. } => Some(Step::Write(Record::Rewound { turns: *all })),
             Command::SetStrategy(_) | Command::MakeRoom { .. } | Command::Load { .. } => None,
         }
+    }
+
+    fn instructed(&mut self, system: &Option<String>) -> Option<Step> {
+        if self.system == *system {
+            return None;
+        }
+        self.system.clone_from(system);
+        let text = system.clone();
+        self.begun.then_some(Step::Write(Record::System { text }))
     }
 
     /// The engine says this.

@@ -68,6 +68,9 @@ fn sample() -> Vec<Record> {
             name: "a name".to_owned(),
         },
         Record::Resumed(settings()),
+        Record::System {
+            text: Some("Be brief.".to_owned()),
+        },
         asked("again"),
         Record::Failed {
             message: "no".to_owned(),

@@ -7,6 +7,7 @@
 use std::env;
 use std::io::{self, Write};
 use std::panic;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -22,6 +23,9 @@ use crossterm::terminal::{
     enable_raw_mode,
 };
 
+use rustix::stdio::stdin;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+
 use crate::engine::protocol::THREAD_NAME;
 
 use super::divert;
@@ -32,6 +36,10 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 /// Whether the terminal was asked to tell keys apart.
 static KEYBOARD: AtomicBool = AtomicBool::new(false);
 
+/// The terminal's modes before it was taken first. Another program that had it meanwhile, an editor that was
+/// killed, may have left others.
+static MODES: OnceLock<Termios> = OnceLock::new();
+
 /// The terminal, while it is the screen's. Dropping it restores the terminal.
 pub struct Guard(());
 
@@ -39,6 +47,9 @@ impl Guard {
     /// Takes the terminal: raw mode, the alternate screen, bracketed paste and, where the terminal is
     /// known to have it, the kitty keyboard protocol's first level.
     pub fn enter() -> io::Result<Self> {
+        if let Ok(modes) = tcgetattr(stdin()) {
+            let _ = MODES.set(modes);
+        }
         let guard = Self(());
         guard.enter_again()?;
         Ok(guard)
@@ -82,6 +93,9 @@ pub fn restore() {
         out.write_all(&bytes).ok();
     }
     disable_raw_mode().ok();
+    if let Some(modes) = MODES.get() {
+        tcsetattr(stdin(), OptionalActions::Now, modes).ok();
+    }
 }
 
 fn enter_bytes(keyboard: bool) -> io::Result<Vec<u8>> {

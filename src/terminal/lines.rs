@@ -20,6 +20,7 @@ use crate::session::{Note, Opened, Request, listing};
 
 use super::exit::Exit;
 use super::saving::{Saving, other_model};
+use super::signals::outlive_file_size_limit;
 use super::stdout;
 use super::text::TextOut;
 
@@ -45,6 +46,7 @@ pub fn chat(handle: Handle, saving: Saving) -> anyhow::Result<Exit> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
+        outlive_file_size_limit()?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut lines = lines_of_stdin();

@@ -16,6 +16,7 @@ use crate::stats::Stats;
 use super::exit::Exit;
 use super::json::Line;
 use super::saving::{Saving, other_model};
+use super::signals::outlive_file_size_limit;
 use super::stdout;
 use super::text::TextOut;
 use super::throttle::Throttle;
@@ -65,6 +66,7 @@ async fn run(
         out.note(&opened.about());
         opened.commands().into_iter().for_each(send);
     }
+    outlive_file_size_limit()?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let cancel = Cancel::new();
     let ask = Command::Send {

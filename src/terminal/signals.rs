@@ -16,6 +16,12 @@ use crate::cancel::Cancel;
 
 use super::exit::Exit;
 
+/// Makes a write beyond the limit of a file's size an error, which is told, instead of the end of the process.
+/// To be called in a runtime.
+pub fn outlive_file_size_limit() -> io::Result<()> {
+    unix::signal(SignalKind::from_raw(Raw::XFSZ.as_raw())).map(drop)
+}
+
 /// A signal that the screen acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
@@ -49,6 +55,7 @@ pub struct Signals {
 impl Signals {
     /// Starts listening; from now on none of them ends or stops the process by itself.
     pub fn listen() -> io::Result<Self> {
+        outlive_file_size_limit()?;
         let on = |signal: Raw| unix::signal(SignalKind::from_raw(signal.as_raw()));
         Ok(Self {
             interrupt: on(Raw::INT)?,

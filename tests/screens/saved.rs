@@ -101,6 +101,21 @@ fn the_list_at_every_size() {
 }
 
 #[test]
+fn an_export_holds_the_whole_of_a_long_paste() {
+    let mut user = User::ready(SIZE);
+    let lines: Vec<String> = (1..=30).map(|i| format!("line {i}")).collect();
+    user.update(Msg::Paste(lines.join("\n")));
+    user.keys("<Enter>");
+    user.stream("Thirty.", "plain", &[0]);
+    user.finish(FinishReason::EndOfTurn);
+    user.effects.clear();
+    user.keys("/export<Enter>");
+    let exported = user.effects.concat();
+    assert!(exported.contains("line 30"), "{exported}");
+    assert!(!exported.contains("more of 30"), "{exported}");
+}
+
+#[test]
 fn a_chat_that_goes_on() {
     let mut user = User::ready(SIZE);
     user.update(Msg::Session(opened(Some("And at night?"), "Qwen3-0.6B")));

@@ -183,6 +183,23 @@ fn a_restored_conversation_brings_its_system_prompt() {
 }
 
 #[test]
+fn another_system_prompt_is_recorded_once_the_chat_has_begun() {
+    let mut recorder = Recorder::new(String::new(), None);
+    let now = Chat::new().now;
+    let mut check = |command: Command, expect: Option<Option<&str>>| {
+        let step = recorder.sent(&command, now);
+        let text = expect.map(|text| text.map(str::to_owned));
+        assert_eq!(step, text.map(|text| Step::Write(Record::System { text })));
+    };
+    let system = |text: &str| Command::SetSystem(Some(text.to_owned()));
+    check(system("a"), None);
+    check(Command::Restore { turns: Vec::new() }, None);
+    check(system("a"), None);
+    check(system("b"), Some(Some("b")));
+    check(Command::SetSystem(None), Some(None));
+}
+
+#[test]
 fn the_log_keeps_what_the_whole_chat_keeps() {
     let Chat {
         mut recorder, now, ..
