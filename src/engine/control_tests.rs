@@ -354,11 +354,11 @@ fn room_is_made_by_dropping_as_few_turns_as_needed() {
         text: "and two".into(),
         cancel: Cancel::new(),
     });
-    let refused = engine.until(|event| match event {
+    let message = engine.until(|event| match event {
         Event::Failed(failure) => Some(failure.message),
         _ => None,
     });
-    assert!(refused.contains("/drop"), "{refused}");
+    assert!(message.contains("/drop"), "{message}");
     engine.tell(Command::MakeRoom {
         text: "and two".into(),
     });

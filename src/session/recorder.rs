@@ -101,8 +101,8 @@ impl Recorder {
                 self.begun = false;
                 Some(Step::Begin)
             }
-            Command::SetSystem(system) => self.instructed(system),
-            Command::Set(options) => self.instructed(&options.system),
+            Command::SetSystem(system) => self.instructed(system.as_deref()),
+            Command::Set(options) => self.instructed(options.system.as_deref()),
             Command::Restore { .. } => {
                 self.asked = None;
                 self.begun = true;
@@ -113,12 +113,12 @@ impl Recorder {
         }
     }
 
-    fn instructed(&mut self, system: &Option<String>) -> Option<Step> {
-        if self.system == *system {
+    fn instructed(&mut self, system: Option<&str>) -> Option<Step> {
+        if self.system.as_deref() == system {
             return None;
         }
-        self.system.clone_from(system);
-        let text = system.clone();
+        self.system = system.map(str::to_owned);
+        let text = self.system.clone();
         self.begun.then_some(Step::Write(Record::System { text }))
     }
 
