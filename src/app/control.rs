@@ -6,7 +6,6 @@
 
 use crate::app::block::Kind;
 use crate::app::{App, Effect};
-use crate::clean::clean;
 use crate::config::options::Options;
 use crate::config::sampling::Seed;
 use crate::engine::protocol::{Command, SamplingInfo};
@@ -63,7 +62,7 @@ impl App {
                     "/edit takes a number: 1, or none, is the last message, 2 the one before. \
                      `{typed}` is none."
                 );
-                self.tell(Kind::Error, &clean(&told));
+                self.tell(Kind::Error, &told);
                 self.input.set(&format!("/edit {typed}"));
                 Vec::new()
             }

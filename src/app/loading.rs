@@ -5,7 +5,6 @@ use crate::app::control::ChatSystem;
 use crate::app::picker::Picker;
 use crate::app::{App, Effect, Phase, Shown};
 use crate::cancel::Cancel;
-use crate::clean::clean;
 use crate::engine::protocol::{Command, ModelEntry, ModelRef, NotLoaded};
 
 /// Models that were asked for and are not there yet.
@@ -127,7 +126,6 @@ impl App {
         match why {
             NotLoaded::Stopped => self.say("loading was stopped: the models from before go on"),
             NotLoaded::Failed(why) => {
-                let why = clean(why);
                 let text = format!("{why}\nThe models from before go on.");
                 self.tell(Kind::Error, &text);
             }

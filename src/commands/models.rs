@@ -163,7 +163,6 @@ fn files(preset: &Preset) -> Vec<Remote> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::time::Duration;
 
     use super::*;
 
@@ -174,17 +173,7 @@ mod tests {
     fn place() -> (tempfile::TempDir, Environment) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        let environment = Environment {
-            hub_cache: root.join("hub"),
-            speck_cache: root.join("speck"),
-            endpoint: "http://127.0.0.1".to_owned(),
-            token: None,
-            offline: true,
-            python: "no-python".into(),
-            proxy: None,
-            reach_timeout: Duration::from_secs(1),
-            stall_timeout: Duration::from_secs(1),
-        };
+        let environment = Environment::offline_at(&root);
         (folder, environment)
     }
 

@@ -180,24 +180,10 @@ mod tests {
     use super::*;
     use crate::model::gguf_writer::{TinyModel, tiny_model_writer};
 
-    fn place(root: &Path) -> Environment {
-        Environment {
-            hub_cache: root.join("hub"),
-            speck_cache: root.join("speck"),
-            endpoint: "http://127.0.0.1".to_owned(),
-            token: None,
-            offline: true,
-            python: "no-python".into(),
-            proxy: None,
-            reach_timeout: std::time::Duration::from_secs(1),
-            stall_timeout: std::time::Duration::from_secs(1),
-        }
-    }
-
     #[test]
     fn presets_and_the_files_of_both_caches_are_listed_once() {
         let folder = tempfile::tempdir().unwrap();
-        let environment = place(folder.path());
+        let environment = Environment::offline_at(folder.path());
         let tiny = tiny_model_writer(1, TinyModel::default()).bytes();
         let commit = "0".repeat(40);
         let repo = environment.hub_cache.join("models--o--n");

@@ -36,6 +36,22 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// For tests: caches under `root`, and no network.
+    #[cfg(test)]
+    pub(crate) fn offline_at(root: &Path) -> Self {
+        Self {
+            hub_cache: root.join("hub"),
+            speck_cache: root.join("speck"),
+            endpoint: "http://127.0.0.1".to_owned(),
+            token: None,
+            offline: true,
+            python: "no-python".into(),
+            proxy: None,
+            reach_timeout: Duration::from_secs(1),
+            stall_timeout: Duration::from_secs(1),
+        }
+    }
+
     /// The environment of this process. Fails when there is no home folder or a variable makes no
     /// sense.
     pub fn from_process() -> Result<Self> {
