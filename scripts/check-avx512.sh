@@ -2,7 +2,7 @@
 # Runs the CPU engine's tests on an emulated processor that has AVX-512 VNNI.
 #   scripts/check-avx512.sh [ARGS FOR THE TEST PROGRAM]
 # A processor that has it runs them itself. Another emulates a whole machine (Bochs, Intel's Ice Lake),
-# which boots a Linux kernel with the tests in its memory: some minutes. That needs, by Debian's names,
+# which boots a Linux kernel with the tests in its memory: about half an hour. That needs, by Debian's names,
 # the packages bochs, bochs-term, isolinux, syslinux-common, xorriso, cpio and busybox-static, and a
 # kernel that can be read: KERNEL=FILE, else the newest /boot/vmlinuz-* (linux-image-cloud-amd64; on
 # Ubuntu linux-image-kvm, which only root may read).
@@ -17,7 +17,7 @@ file() { [[ -r $1 ]] || cannot "no $1: apt-get install $2"; }
 [[ $(uname -sm) == "Linux x86_64" ]] || cannot "this needs Linux on x86-64"
 program cargo cargo
 if grep -qw avx512_vnni /proc/cpuinfo; then
-  exec cargo test --locked --lib cpu:: -- "$@"
+  exec cargo test --locked --lib -- cpu:: cpu_decoder:: "$@"
 fi
 
 bios=/usr/share/bochs/BIOS-bochs-latest
@@ -50,7 +50,7 @@ mkdir -p "$root"/{bin,dev,proc,tmp} "$work/disc"
 cp "$(command -v busybox)" "$root/bin/busybox"
 strip -o "$root/tests" "$tests"
 ldd "$tests" | grep -o '/[^ ]*' | xargs -I{} cp -L --parents {} "$root"
-printf '%s\n' cpu:: --test-threads=1 "$@" >"$root/arguments"
+printf '%s\n' cpu:: cpu_decoder:: --test-threads=1 "$@" >"$root/arguments"
 cat >"$root/init" <<'END'
 #!/bin/busybox sh
 busybox=/bin/busybox
@@ -102,7 +102,7 @@ echo continue >"$work/commands"
 mkfifo "$work/keys"
 exec 3<>"$work/keys"
 echo "check-avx512: emulating" >&2
-TERM=vt100 timeout 60m script -qec "bochs -q -f $work/bochsrc -rc $work/commands" /dev/null \
+TERM=vt100 timeout 120m script -qec "bochs -q -f $work/bochsrc -rc $work/commands" /dev/null \
   <&3 >"$work/screen" 2>&1 || true
 tr -d '\r' <"$work/serial" || true
 grep -q '^exit status' "$work/serial" ||

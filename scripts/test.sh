@@ -19,7 +19,8 @@ cargo test --locked
 
 step 'tests on the default pair'
 if [[ -z ${SPECK_TEST_TARGET:-} ]]; then
-  SPECK_TEST_TARGET=$(cargo run --quiet --locked -- models pull smollm2-135m)
+  # The program that the tests were built with: `cargo run` would compile the crates anew with other features.
+  SPECK_TEST_TARGET=$("${CARGO_TARGET_DIR:-target}/debug/speck" models pull smollm2-135m)
 fi
 export SPECK_TEST_TARGET
 cargo test --locked -- --ignored pair_
