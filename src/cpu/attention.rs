@@ -10,9 +10,9 @@
     reason = "what works on registers must be compiled into its caller, for its instruction set"
 )]
 
-use super::kernel::Isa;
-use super::lanes::{Lanes, narrow};
-use super::ops::{LANES, add_lanes, exp, for_each_isa};
+use super::isa::{Isa, for_each_isa};
+use super::lanes::{LANES, Lanes, narrow};
+use super::ops::{add_lanes, exp};
 
 /// Rows that share the reading of keys and values.
 pub(super) const TILE: usize = 4;

@@ -2,8 +2,7 @@
 
 use std::time::Instant;
 
-use super::kernel::Isa;
-use super::ops::for_each_isa;
+use super::isa::{Isa, for_each_isa};
 use crate::cancel::{Cancel, Cancelled};
 
 /// Bytes that are read: more than any cache holds.

@@ -1,8 +1,10 @@
 //! A decoder's cache and working memory, allocated once.
 
 use super::attention;
-use super::kernel::{Activations, Isa, NONE, marks_of_row};
-use super::ops::{LANES, QuantizedBlocks, quantize};
+use super::isa::Isa;
+use super::kernel::{Activations, NONE, marks_of_row};
+use super::lanes::LANES;
+use super::ops::{QuantizedBlocks, quantize};
 use super::pack::{BLOCK, GROUP};
 use super::shared::Shared;
 use super::weights::Shape;

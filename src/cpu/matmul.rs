@@ -1,6 +1,7 @@
 //! Packed weights × a few rows of activations, a group of 16 weight rows at a time.
 
-use super::kernel::{Activations, Isa, Job, Out, TILE};
+use super::isa::Isa;
+use super::kernel::{self, Activations, Job, Out, TILE};
 use super::pack::Matrix;
 
 /// Multiplies the rows `0..n` by group `group` of `matrix`. The group's weights come from memory once,
@@ -24,7 +25,7 @@ pub(super) fn multiply_group(
     let mut first = 0;
     for tile in 0..tiles {
         let rows = (n - first).div_ceil(tiles - tile);
-        isa.group(&job, first, rows);
+        kernel::group(isa, &job, first, rows);
         first += rows;
     }
 }

@@ -9,6 +9,7 @@ mod attention;
 mod bandwidth;
 pub(crate) mod buffers;
 pub(crate) mod forward;
+mod isa;
 mod kernel;
 mod lanes;
 mod matmul;
@@ -24,7 +25,7 @@ pub(crate) mod weights;
 mod tests;
 
 pub use bandwidth::read_bandwidth;
-pub use kernel::Isa;
+pub use isa::Isa;
 pub use product::Product;
 
 use std::sync::{Arc, Mutex};

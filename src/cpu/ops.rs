@@ -4,12 +4,10 @@
 //! Sums run in [`LANES`] fixed lanes that are added up in one fixed order, and products are fused only
 //! where `mul_add` says so: **the bits are the same on every instruction set.**
 
-use super::kernel::{Isa, NONE};
-use super::lanes::Lanes;
+use super::isa::{Isa, for_each_isa};
+use super::kernel::NONE;
+use super::lanes::LANES;
 use super::pack::BLOCK;
-
-/// Lanes of a sum.
-pub(super) const LANES: usize = 16;
 
 /// How much larger than the next largest of its block a number must be to be left out of the block.
 const OUTLIER: f32 = 2.0;
@@ -29,49 +27,6 @@ pub(super) struct QuantizedBlocks<'a> {
     /// That number.
     pub outlier_values: &'a mut [f32],
 }
-
-/// Compiles each function once for every instruction set and calls the one asked for. `<L>` stands for
-/// its [`Lanes`].
-macro_rules! for_each_isa {
-    ($($(#[$doc:meta])* fn $name:ident $(<$lanes:ident>)? ($($arg:ident: $type:ty),*) $(-> $out:ty)? $body:block)*) => {$(
-        $(#[$doc])*
-        pub(super) fn $name(isa: Isa, $($arg: $type),*) $(-> $out)? {
-            #[inline(always)]
-            fn body$(<$lanes: Lanes>)?($($arg: $type),*) $(-> $out)? $body
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma,f16c")]
-            fn avx2($($arg: $type),*) $(-> $out)? {
-                $(type $lanes = $crate::cpu::kernel::avx2::Lanes16;)?
-                body$(::<$lanes>)?($($arg),*)
-            }
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni,fma,f16c")]
-            fn avx512($($arg: $type),*) $(-> $out)? {
-                $(type $lanes = $crate::cpu::kernel::avx512::Lanes16;)?
-                body$(::<$lanes>)?($($arg),*)
-            }
-            match isa {
-                Isa::Scalar => {
-                    $(type $lanes = $crate::cpu::lanes::Array;)?
-                    body$(::<$lanes>)?($($arg),*)
-                }
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: the instruction set is only chosen where `Isa::is_here`.
-                Isa::Avx2 => unsafe { avx2($($arg),*) },
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: as above.
-                Isa::Avx512Vnni => unsafe { avx512($($arg),*) },
-                // Every aarch64 has NEON: the function itself is compiled for it.
-                #[cfg(target_arch = "aarch64")]
-                Isa::Dotprod | Isa::I8mm => {
-                    $(type $lanes = $crate::cpu::kernel::neon::Lanes16;)?
-                    body$(::<$lanes>)?($($arg),*)
-                }
-            }
-        }
-    )*};
-}
-pub(super) use for_each_isa;
 
 /// Adds up the lanes of a sum, halving.
 #[expect(

@@ -20,11 +20,10 @@ use half::f16;
 use rayon::prelude::*;
 
 use super::unpack;
+pub(crate) use super::unpack::{BLOCK, RowBlock};
 
 /// Rows of a group.
 pub(crate) const GROUP: usize = 16;
-/// Columns of a block.
-pub(crate) const BLOCK: usize = 32;
 /// Bytes of a step of 8-bit quants.
 pub(crate) const STEP: usize = GROUP * 4;
 /// Bytes of one f16 for each row of a group.
@@ -70,16 +69,6 @@ impl Form {
                 Self::Q4 | Self::Q8Min | Self::Q8Half => 2 * PER_ROW,
             }
     }
-}
-
-/// One row's block on its way from the file: quants, and what they are multiplied with.
-///
-/// weight = `scale * quant + extra`; in [`Form::Q8Half`] `extra` is the scale of the last 16 columns.
-#[derive(Clone, Copy)]
-pub(crate) struct RowBlock {
-    pub quants: [i8; BLOCK],
-    pub scale: f32,
-    pub extra: f32,
 }
 
 /// Writes `block` as row `row` of a group's block.

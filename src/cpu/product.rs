@@ -4,7 +4,8 @@ use anyhow::Result;
 use candle_core::quantized::GgmlDType;
 
 use super::buffers::{MAX_ROWS, Quantized};
-use super::kernel::{Isa, Out};
+use super::isa::Isa;
+use super::kernel::Out;
 use super::matmul::multiply_group;
 use super::pack::{GROUP, Matrix};
 use super::shared::Shared;

@@ -11,9 +11,10 @@ use candle_core::quantized::{GgmlDType, QTensor};
 
 use super::attention::{self, HeadCache};
 use super::buffers::Quantized;
-use super::kernel::{Activations, Isa, Job, NONE, Out, TILE};
-use super::lanes::{self, Lanes};
-use super::ops::{self, LANES, for_each_isa};
+use super::isa::{Isa, for_each_isa};
+use super::kernel::{self, Activations, Job, NONE, Out, TILE};
+use super::lanes::{self, LANES, Lanes};
+use super::ops;
 use super::pack::{BLOCK, Form, GROUP, Matrix};
 use super::shared::Shared;
 
@@ -117,7 +118,7 @@ fn products(isa: Isa, matrix: &Matrix, columns: usize, n: usize, tile: usize) ->
             out,
         };
         for first in (0..n).step_by(tile) {
-            isa.group(&job, first, tile.min(n - first));
+            kernel::group(isa, &job, first, tile.min(n - first));
         }
     }
     // SAFETY: nobody else has the buffer.
@@ -188,7 +189,7 @@ fn extreme_quants_do_not_overflow() {
                 activations,
                 out,
             };
-            isa.group(&job, 0, 1);
+            kernel::group(isa, &job, 0, 1);
             // SAFETY: nobody else has the buffer.
             assert_eq!(
                 unsafe { values.read(0, GROUP) },
@@ -371,7 +372,7 @@ fn an_outlier_is_multiplied_as_it_is() {
                         stride: GROUP,
                     },
                 };
-                isa.group(&job, 0, 1);
+                kernel::group(isa, &job, 0, 1);
                 values.read(0, GROUP)
             };
             for (y, weights) in y.iter().zip(weights.chunks_exact(BLOCK)) {

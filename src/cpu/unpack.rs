@@ -6,7 +6,18 @@ use anyhow::{Result, bail};
 use candle_core::quantized::GgmlDType;
 use half::{bf16, f16};
 
-use super::pack::{BLOCK, RowBlock};
+/// Columns of a block.
+pub(crate) const BLOCK: usize = 32;
+
+/// One row's block on its way from the file: quants, and what they are multiplied with.
+///
+/// weight = `scale * quant + extra`; in the form `Q8Half` `extra` is the scale of the last 16 columns.
+#[derive(Clone, Copy)]
+pub(crate) struct RowBlock {
+    pub quants: [i8; BLOCK],
+    pub scale: f32,
+    pub extra: f32,
+}
 
 /// Reads block `index` (of 32 columns) of a row of `dtype`.
 pub(super) type ReadBlock = fn(row: &[u8], index: usize) -> RowBlock;

@@ -17,13 +17,9 @@ pub(super) mod neon;
 mod outliers;
 mod scalar;
 
-#[cfg(target_arch = "aarch64")]
-use std::arch::is_aarch64_feature_detected;
-
-use anyhow::{Context as _, Result};
-
 use outliers::add_outliers;
 
+use super::isa::Isa;
 use super::pack::{BLOCK, Form, GROUP};
 use super::shared::Shared;
 
@@ -79,121 +75,25 @@ pub(super) struct Out<'a> {
     pub stride: usize,
 }
 
-/// An instruction set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isa {
-    /// Plain Rust: the specification of the others.
-    Scalar,
-    /// AVX2 with FMA and F16C.
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// AVX-512 with VNNI: Intel's Ice Lake, AMD's Zen 4.
-    #[cfg(target_arch = "x86_64")]
-    Avx512Vnni,
-    /// NEON with the dot products of 8-bit integers: Apple's M1, Arm's Cortex-A76.
-    #[cfg(target_arch = "aarch64")]
-    Dotprod,
-    /// NEON with the matrix products of 8-bit integers: Apple's M2, Arm's Neoverse V1.
-    #[cfg(target_arch = "aarch64")]
-    I8mm,
-}
-
-impl Isa {
-    /// All that this build knows, best last.
-    pub const ALL: &'static [Self] = &[
-        Self::Scalar,
+/// Multiplies the rows `first..first + n` of a job, `n <= TILE`.
+pub(super) fn group(isa: Isa, job: &Job, first: usize, n: usize) {
+    job.check(first, n);
+    match isa {
+        Isa::Scalar => scalar::group(job, first, n),
         #[cfg(target_arch = "x86_64")]
-        Self::Avx2,
+        // SAFETY: the instruction set is only chosen where `Isa::is_here`; the job has been checked.
+        Isa::Avx2 => unsafe { avx2::group(job, first, n) },
         #[cfg(target_arch = "x86_64")]
-        Self::Avx512Vnni,
+        // SAFETY: as above.
+        Isa::Avx512Vnni => unsafe { avx512::group(job, first, n) },
         #[cfg(target_arch = "aarch64")]
-        Self::Dotprod,
+        // SAFETY: as above.
+        Isa::Dotprod => unsafe { neon::dotprod(job, first, n) },
         #[cfg(target_arch = "aarch64")]
-        Self::I8mm,
-    ];
-
-    /// Its name, as in `SPECK_ISA`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Scalar => "scalar",
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => "avx2",
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512Vnni => "avx512",
-            #[cfg(target_arch = "aarch64")]
-            Self::Dotprod => "dotprod",
-            #[cfg(target_arch = "aarch64")]
-            Self::I8mm => "i8mm",
-        }
+        // SAFETY: as above.
+        Isa::I8mm => unsafe { neon::i8mm(job, first, n) },
     }
-
-    /// Whether this machine has it.
-    pub fn is_here(self) -> bool {
-        match self {
-            Self::Scalar => true,
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => {
-                is_x86_feature_detected!("avx2")
-                    && is_x86_feature_detected!("fma")
-                    && is_x86_feature_detected!("f16c")
-            }
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512Vnni => {
-                Self::Avx2.is_here()
-                    && is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512vl")
-                    && is_x86_feature_detected!("avx512vnni")
-            }
-            #[cfg(target_arch = "aarch64")]
-            Self::Dotprod => is_aarch64_feature_detected!("dotprod"),
-            #[cfg(target_arch = "aarch64")]
-            Self::I8mm => Self::Dotprod.is_here() && is_aarch64_feature_detected!("i8mm"),
-        }
-    }
-
-    /// The one that the environment variable `SPECK_ISA` names, else the best that this machine has;
-    /// `None` where that is only the specification.
-    pub fn choose() -> Result<Option<Self>> {
-        let here = || Self::ALL.iter().copied().filter(|isa| isa.is_here());
-        match std::env::var("SPECK_ISA")
-            .ok()
-            .filter(|name| !name.is_empty())
-        {
-            Some(name) => here()
-                .find(|isa| isa.name() == name)
-                .map(Some)
-                .with_context(|| {
-                    let names: Vec<_> = here().map(Self::name).collect();
-                    format!(
-                        "SPECK_ISA={name}: this machine has {}; unset it to have the best chosen",
-                        names.join(", ")
-                    )
-                }),
-            None => Ok(here().rfind(|&isa| isa != Self::Scalar)),
-        }
-    }
-
-    /// Multiplies the rows `first..first + n` of a job, `n <= TILE`.
-    pub(super) fn group(self, job: &Job, first: usize, n: usize) {
-        job.check(first, n);
-        match self {
-            Self::Scalar => scalar::group(job, first, n),
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the instruction set is only chosen where `is_here`; the job has been checked.
-            Self::Avx2 => unsafe { avx2::group(job, first, n) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Self::Avx512Vnni => unsafe { avx512::group(job, first, n) },
-            #[cfg(target_arch = "aarch64")]
-            // SAFETY: as above.
-            Self::Dotprod => unsafe { neon::dotprod(job, first, n) },
-            #[cfg(target_arch = "aarch64")]
-            // SAFETY: as above.
-            Self::I8mm => unsafe { neon::i8mm(job, first, n) },
-        }
-        add_outliers(self, job, first, n);
-    }
+    add_outliers(isa, job, first, n);
 }
 
 impl Job<'_> {

@@ -1,8 +1,8 @@
 //! The numbers that quantised blocks leave out, times their column of weights.
 
-use super::{Activations, Isa, Job, marks_of_row};
-use crate::cpu::lanes::Lanes;
-use crate::cpu::ops::{LANES, for_each_isa};
+use super::{Activations, Job, marks_of_row};
+use crate::cpu::isa::{Isa, for_each_isa};
+use crate::cpu::lanes::{LANES, Lanes};
 use crate::cpu::pack::{BLOCK, Form, GROUP, STEP};
 
 for_each_isa! {

@@ -10,6 +10,7 @@ mod http;
 mod hub;
 mod hub_cache;
 mod lock;
+mod metadata;
 mod pip;
 mod progress;
 mod remote;

@@ -13,7 +13,7 @@ use ureq::Body;
 use ureq::http::{Response, StatusCode};
 
 use super::http::{Client, header};
-use super::hub::{Metadata, check_status};
+use super::metadata::{Metadata, check_status};
 use super::progress::Progress;
 use super::remote::Remote;
 use super::{Problem, digest, megabytes};

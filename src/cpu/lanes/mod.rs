@@ -1,10 +1,17 @@
 //! Sixteen numbers at a time: the few vector operations that the compiler does not find by itself.
 //!
-//! One implementation per instruction set, beside its kernels in `kernel/`; the one on arrays here is
-//! their specification. **All give the same bits**; of `round`
-//! that is said for numbers within `i8` alone.
+//! One implementation per instruction set, each in a file; the one on arrays here is their specification.
+//! **All give the same bits**; of `round` that is said for numbers within `i8` alone.
 
-use super::ops::LANES;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx512;
+#[cfg(target_arch = "aarch64")]
+pub(super) mod neon;
+
+/// Numbers in a vector, and lanes of a sum.
+pub(super) const LANES: usize = 16;
 
 /// Sixteen f32 in registers. The methods use the instruction set without asking for it: only
 /// `for_each_isa!` names the types, in functions compiled for theirs.
