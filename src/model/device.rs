@@ -106,8 +106,7 @@ fn cpu(n_threads: usize) -> Result<Backend> {
         None => Ok(Backend::Candle(CandleDevice::Cpu)),
         Some(isa) => {
             let n_threads = match n_threads {
-                // Physical cores; on a Mac, performance cores: a pass waits for its slowest thread.
-                0 => candle_core::utils::get_num_threads(),
+                0 => default_threads(),
                 asked => asked,
             };
             let cores = Cores::new(isa, n_threads)
@@ -115,6 +114,13 @@ fn cpu(n_threads: usize) -> Result<Backend> {
             Ok(Backend::Cpu(cores))
         }
     }
+}
+
+/// Physical cores, on a Mac performance cores: a pass waits for its slowest thread. No more than this
+/// process may use: a container or `taskset` can leave it less than the machine has.
+fn default_threads() -> usize {
+    let cores = candle_core::utils::get_num_threads();
+    std::thread::available_parallelism().map_or(cores, |most| cores.min(most.get()))
 }
 
 /// The first Metal device. Listed first: candle panics where there is none.
