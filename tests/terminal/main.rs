@@ -329,7 +329,7 @@ fn the_line_mode_stops_an_answer_and_swaps_the_strategy() {
     pty.wait_for("You wrote:");
     pty.keys(CTRL_C);
     pty.wait_for("tok/s");
-    pty.wait_for(" · auto: ");
+    pty.wait_for("auto: ");
     pty.keys("/quit\r");
     assert_eq!(pty.exit_code(), 0);
     assert!(!pty.written().contains("\x1b[?1049h"), "no screen");
