@@ -329,6 +329,8 @@ impl Screen {
             | Msg::Resize(..)
             | Msg::Edited(_)
             | Msg::Themed(_)
+            | Msg::Themes(_)
+            | Msg::Line(_)
             | Msg::Told(_) => FRAME_OF_INPUT,
             Msg::Engine(_) | Msg::Models(_) | Msg::Session(_) | Msg::Highlighted(_) | Msg::Tick => {
                 self.frame
@@ -345,6 +347,7 @@ impl Screen {
                 Effect::Edit(text) => self.edit(&text)?,
                 Effect::Copy(copy) => self.copy(copy),
                 Effect::SetTheme(name) => self.set_theme(name)?,
+                Effect::ListThemes => self.list_themes()?,
                 Effect::Highlight(job) => self.highlighting.ask(job),
                 Effect::Engine(command) => {
                     self.saving.saver.sent(&command);
