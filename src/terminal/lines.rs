@@ -43,8 +43,8 @@ pub fn chat(handle: Handle, saving: Saving) -> anyhow::Result<Exit> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut lines = lines_of_stdin();
-        let (copied, mut copies) = unbounded_channel();
-        let mut chat = Chat::new(handle, saving, copied);
+        let (told, mut copies) = unbounded_channel();
+        let mut chat = Chat::new(handle, saving, told);
         // `nohup` gives no terminal to read from, and wants the signal to be ignored.
         let mut hang_up = chat
             .typed

@@ -247,7 +247,7 @@ fn a_theme_of_the_user_is_read_when_it_is_asked_for() {
     fs::write(&mine, light.replace("code ", "kode ")).unwrap();
     // The list knows it although the program started without it.
     pty.keys("/theme mi");
-    pty.wait("the list", |screen| screen.contents().contains("  mine"));
+    pty.wait("the list", |screen| screen.contents().contains("▸ mine"));
     pty.keys("ne\r");
     pty.wait_for("line 12: unknown key");
     fs::write(&mine, light).unwrap();
