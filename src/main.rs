@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 /// Tells an error on standard error.
 fn tell(error: &anyhow::Error) -> Exit {
     if error.is::<ReaderGone>() {
-        return Exit::Done;
+        return Exit::ReaderGone;
     }
     if error.chain().any(<dyn Error>::is::<Cancelled>) {
         return Exit::Interrupted;

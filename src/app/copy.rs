@@ -27,7 +27,7 @@ pub(super) fn find(transcript: &Transcript, argument: &str) -> Result<Copy, Stri
             Ok(back @ 1..) => back,
             Ok(0) | Err(_) => {
                 return Err(format!(
-                    "`/copy {number}` is nothing: /copy takes the last answer, /copy 2 the one before, /copy code the last code block."
+                    "/copy takes a number (1 is the last answer) or `code`, not `{number}`."
                 ));
             }
         },
@@ -125,9 +125,13 @@ mod tests {
         check(&answers, "1", Ok(("two", "the last answer")));
         check(&answers, "2", Ok(("**one**", "answer 2 from the end")));
         check(&answers, "3", Err("There are 2 answers only."));
-        check(&answers, "0", Err("`/copy 0` is nothing"));
-        check(&answers, "all", Err("`/copy all` is nothing"));
-        check(&answers, "99999999999999999999", Err("is nothing"));
+        check(&answers, "0", Err("or `code`, not `0`"));
+        check(&answers, "all", Err("or `code`, not `all`"));
+        check(
+            &answers,
+            "99999999999999999999",
+            Err("/copy takes a number"),
+        );
         check(&answers, "code", Err("no code block"));
         check(&[], "", Err("no answer to copy yet"));
         check(&["one"], "2", Err("one answer only"));

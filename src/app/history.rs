@@ -1,10 +1,11 @@
 //! The messages typed before, of this run and, from a file, of earlier ones.
 //!
 //! It is bounded in number and bytes. What is new is handed out once, to be written to the file
-//! (`terminal/history_file.rs`).
+//! (`terminal/history_file.rs`). **Commands are remembered in this run only**, and are not searched.
 
 use std::collections::{HashSet, VecDeque};
 
+use crate::app::slash::is_command;
 use crate::app::typed::Typed;
 
 /// Messages that are remembered.
@@ -48,7 +49,9 @@ impl History {
     /// Remembers a message, if it is not the same as the last.
     pub fn push(&mut self, message: Typed) {
         if !message.is_empty() && self.messages.back() != Some(&message) {
-            self.fresh.push(message.clone());
+            if !is_command(&message.text) {
+                self.fresh.push(message.clone());
+            }
             self.add(message);
         }
     }
@@ -58,12 +61,14 @@ impl History {
         std::mem::take(&mut self.fresh)
     }
 
-    /// The messages whose typed text contains `query` in upper or lower case, newest first, each once.
+    /// The messages, without commands, whose typed text contains `query` in upper or lower case, newest first,
+    /// each once.
     pub fn search(&self, query: &str) -> Vec<usize> {
         let query = query.to_lowercase();
         let mut seen = HashSet::new();
         let all = self.messages.iter().enumerate().rev();
-        all.filter(|(_, message)| message.text.to_lowercase().contains(&query))
+        all.filter(|(_, message)| !is_command(&message.text))
+            .filter(|(_, message)| message.text.to_lowercase().contains(&query))
             .filter(|(_, message)| seen.insert((&message.text, &message.pasted)))
             .map(|(index, _)| index)
             .collect()
@@ -98,21 +103,22 @@ mod tests {
 
     #[test]
     fn it_is_searched_newest_first_without_duplicates() {
-        let history = history(&["Write a poem", "explain", "write it", "Write a poem"]);
-        assert_eq!(history.search("WRITE"), [3, 2]);
-        assert_eq!(history.search(""), [3, 2, 1]);
+        let texts = ["Write a poem", "explain", "write it", "Write a poem"];
+        let history = history(&[&texts[..], &["/system write", "//write"]].concat());
+        assert_eq!(history.search("WRITE"), [5, 3, 2]);
+        assert_eq!(history.search(""), [5, 3, 2, 1]);
         assert_eq!(history.search("none"), [0; 0]);
     }
 
     #[test]
     fn only_what_is_new_is_handed_out() {
         let mut history = history(&["old"]);
-        for text in ["old", "", "new", "new"] {
+        for text in ["old", "", "new", "new", "/quit"] {
             history.push(typed(text));
         }
         assert_eq!(history.take_fresh(), [typed("new")]);
         assert_eq!(history.take_fresh(), []);
-        assert_eq!(history.len(), 2);
+        assert_eq!(history.get(2), Some(&typed("/quit")));
     }
 
     #[test]

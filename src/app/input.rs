@@ -306,7 +306,8 @@ impl Input {
         }
     }
 
-    /// The text, cleaned, as lines of `width` columns. The last column is kept free for the cursor.
+    /// The text, cleaned, as lines of `width` columns. The last column is kept free for the cursor; blanks
+    /// at the end of a wrapped line may stand beyond it.
     pub fn lines(&self, width: usize) -> InputLines {
         let mut cursor = 0;
         let (text, labels) = self.draft.shown(|row, column, at| {
@@ -315,13 +316,7 @@ impl Input {
             }
         });
         let mut lines = Vec::new();
-        wrap(
-            &text,
-            0,
-            width.saturating_sub(1),
-            Break::Anywhere,
-            &mut lines,
-        );
+        wrap(&text, 0, width.saturating_sub(1), Break::Flush, &mut lines);
         let row = lines
             .partition_point(|line| line.range.start <= cursor)
             .saturating_sub(1);

@@ -27,6 +27,10 @@ pub enum Msg {
     Themed(Result<String, String>),
     /// What came of an effect, in words.
     Told(Result<String, String>),
+    /// The names of all themes.
+    Themes(Vec<String>),
+    /// A message or a command that is whole, where there is no input: in line mode.
+    Line(String),
     /// Colours of code that an [`Effect::Highlight`] asked for.
     Highlighted(Highlighted),
     /// The word of the one who saves chats.
@@ -50,6 +54,8 @@ pub enum Effect {
     Copy(Copy),
     /// Show everything in this theme; what comes of it is a [`Msg::Themed`].
     SetTheme(String),
+    /// Find out which themes there are; what comes of it is a [`Msg::Themes`].
+    ListThemes,
     /// Highlight code; what comes of it is a [`Msg::Highlighted`].
     Highlight(Job),
     /// Ask the one who saves chats.

@@ -164,6 +164,7 @@ pub struct App {
     /// The model that the opened chat was with, until it is known which is loaded.
     was_with: Option<String>,
     notice: Option<Notice>,
+    said: Vec<String>,
     quit_until: Option<Instant>,
 }
 
@@ -203,6 +204,7 @@ impl App {
             saved: None,
             was_with: None,
             notice: None,
+            said: Vec::new(),
             quit_until: None,
         };
         for note in &settings.notes {
@@ -296,6 +298,11 @@ impl App {
         }
     }
 
+    /// What the last message made it say, in the conversation or in the status bar.
+    pub fn said(&self) -> &[String] {
+        &self.said
+    }
+
     /// Where things stand on a screen.
     pub fn geometry(&self, screen: Rect) -> Geometry {
         Geometry::new(screen, self.panel, |width| match self.find {
@@ -378,8 +385,10 @@ impl App {
     }
 
     fn say(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        self.said.push(text.clone());
         self.notice = Some(Notice {
-            text: text.into(),
+            text,
             until: self.now + NOTICE_TIME,
         });
     }

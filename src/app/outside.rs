@@ -47,8 +47,10 @@ impl App {
         if !name.is_empty() {
             return vec![Effect::SetTheme(name)];
         }
-        let (now, all) = (&self.theme, self.themes.join(", "));
-        let text = format!("The theme is {now}. /theme NAME changes it to one of: {all}.");
+        let all = self
+            .themes()
+            .map(|(name, now)| format!("{name}{}", if now { " (now)" } else { "" }));
+        let text = format!("Themes: {}.", all.collect::<Vec<_>>().join(", "));
         self.tell(Kind::Notice, &text);
         Vec::new()
     }

@@ -17,9 +17,10 @@ pub struct Popup {
     pub rows: Vec<PopupRow>,
     /// The row that Tab takes.
     pub selected: usize,
-    /// Whether Enter takes it too. Where an argument can be left out, it runs what is typed until a row is
-    /// chosen.
+    /// Whether Enter takes it too: it was chosen, or is the only one that what is typed can stand for.
     pub enter_takes: bool,
+    /// Whether Enter runs something, the row or what is typed.
+    pub enter_runs: bool,
 }
 
 /// A row of the list.
@@ -69,13 +70,19 @@ impl App {
         if self.popup.closed || self.help.is_some() || self.own_geometry().popup_rows() == 0 {
             return None;
         }
-        let (title, rows) = rows(self, typed);
+        let Offer {
+            title,
+            rows,
+            certain,
+        } = offer(self, typed);
         let last = rows.len().checked_sub(1)?;
+        let enter_takes = self.popup.moved || certain && !may_be_left_out(typed);
         Some(Popup {
             title,
             rows,
             selected: self.popup.selected.min(last),
-            enter_takes: self.popup.moved || !may_be_left_out(typed),
+            enter_takes,
+            enter_runs: enter_takes || typed.contains(char::is_whitespace),
         })
     }
 
@@ -88,6 +95,11 @@ impl App {
                 ..PopupState::default()
             };
         }
+    }
+
+    /// Closes the list until something else is typed.
+    pub(super) fn close_popup(&mut self) {
+        self.popup.closed = true;
     }
 
     /// Moves in the list, takes its row or closes it; `None` where the action is not the list's.
@@ -112,7 +124,7 @@ impl App {
             };
             self.popup.moved = true;
         } else if action == Action::Escape {
-            self.popup.closed = true;
+            self.close_popup();
         } else if action == Action::Send && !popup.enter_takes {
             return None;
         } else if action == Action::Complete || action == Action::Send && !row.whole {
@@ -137,20 +149,40 @@ fn may_be_left_out(typed: &str) -> bool {
     })
 }
 
+/// What completes something that is typed.
+struct Offer {
+    title: &'static str,
+    rows: Vec<PopupRow>,
+    /// Whether what is typed is the first row, or the start of no other.
+    certain: bool,
+}
+
 /// What completes `typed`, which starts with `/`.
-fn rows(app: &App, typed: &str) -> (&'static str, Vec<PopupRow>) {
+fn offer(app: &App, typed: &str) -> Offer {
     let typed = typed.strip_prefix('/').unwrap_or(typed);
     let Some((name, argument)) = typed.split_once(char::is_whitespace) else {
-        let commands = best(COMMANDS, typed, |command| command.name);
-        return ("commands", commands.into_iter().map(command_row).collect());
+        let (commands, certain) = best(COMMANDS, typed, |command| command.name);
+        return Offer {
+            title: "commands",
+            rows: commands.into_iter().map(command_row).collect(),
+            certain,
+        };
     };
     let Some(command) = Command::named(name) else {
-        return ("", Vec::new());
+        return Offer {
+            title: "",
+            rows: Vec::new(),
+            certain: false,
+        };
     };
     let choices = (command.choices)(app);
-    let rows = best(&choices, argument.trim(), |choice| &choice.value);
+    let (rows, certain) = best(&choices, argument.trim(), |choice| &choice.value);
     let rows = rows.into_iter().map(|choice| choice_row(command, choice));
-    (command.name, rows.collect())
+    Offer {
+        title: command.name,
+        rows: rows.collect(),
+        certain,
+    }
 }
 
 fn command_row(command: &Command) -> PopupRow {
@@ -178,30 +210,51 @@ fn choice_row(command: &Command, choice: &Choice) -> PopupRow {
 }
 
 /// What `typed` may stand for, the best first: the same, then what begins with it, then what has it,
-/// then what has its letters in this order.
-fn best<'a, T>(all: &'a [T], typed: &str, name: impl Fn(&T) -> &str) -> Vec<&'a T> {
+/// then what has its letters in this order. And whether the first is certain: the same, or the only one that
+/// begins with it.
+fn best<'a, T>(all: &'a [T], typed: &str, name: impl Fn(&T) -> &str) -> (Vec<&'a T>, bool) {
     let mut ranked: Vec<_> = all
         .iter()
-        .filter_map(|one| Some((rank(name(one), typed)?, one)))
+        .filter_map(|one| Some((likeness(name(one), typed)?, one)))
         .collect();
-    ranked.sort_by_key(|(rank, _)| *rank);
-    ranked.into_iter().map(|(_, one)| one).collect()
+    ranked.sort_by_key(|(likeness, _)| *likeness);
+    let at = |row: usize| ranked.get(row).map(|(likeness, _)| *likeness);
+    let certain = match at(0) {
+        Some(Likeness::Same) => true,
+        Some(Likeness::Start) => at(1) != Some(Likeness::Start),
+        Some(Likeness::Part | Likeness::Letters) | None => false,
+    };
+    (ranked.into_iter().map(|(_, one)| one).collect(), certain)
 }
 
-fn rank(name: &str, typed: &str) -> Option<u8> {
+/// How what is typed is like a name, the most like first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Likeness {
+    /// It is the name.
+    Same,
+    /// The name begins with it.
+    Start,
+    /// The name has it.
+    Part,
+    /// The name has its letters in this order.
+    Letters,
+}
+
+/// How `typed` is like `name`, if it is, in upper or lower case.
+pub(super) fn likeness(name: &str, typed: &str) -> Option<Likeness> {
     let (name, typed) = (name.to_lowercase(), typed.to_lowercase());
     if name == typed {
-        return Some(0);
+        return Some(Likeness::Same);
     }
     if name.starts_with(&typed) {
-        return Some(1);
+        return Some(Likeness::Start);
     }
     if name.contains(&typed) {
-        return Some(2);
+        return Some(Likeness::Part);
     }
     let mut letters = name.chars();
     let in_order = typed.chars().all(|c| letters.any(|letter| letter == c));
-    in_order.then_some(3)
+    in_order.then_some(Likeness::Letters)
 }
 
 #[cfg(test)]
@@ -211,19 +264,19 @@ mod tests {
     #[test]
     fn the_best_match_comes_first() {
         let names = ["mode", "model", "new", "show", "theme", "help"];
-        let check = |typed, expect: &[&str]| {
-            let found: Vec<&str> = best(&names, typed, |name| name)
-                .into_iter()
-                .copied()
-                .collect();
-            assert_eq!(found, expect, "{typed}");
+        let check = |typed, expect: &[&str], is_certain| {
+            let (found, certain) = best(&names, typed, |name| name);
+            assert!(found.into_iter().eq(expect), "{typed}");
+            assert_eq!(certain, is_certain, "{typed}");
         };
-        check("", &names);
-        check("model", &["model"]);
-        check("mode", &["mode", "model"]);
-        check("h", &["help", "show", "theme"]);
-        check("mdl", &["model"]);
-        check("Sh", &["show"]);
-        check("xyz", &[]);
+        check("", &names, false);
+        check("model", &["model"], true);
+        check("mode", &["mode", "model"], true);
+        check("mod", &["mode", "model"], false);
+        check("h", &["help", "show", "theme"], true);
+        check("mdl", &["model"], false);
+        check("ow", &["show"], false);
+        check("Sh", &["show"], true);
+        check("xyz", &[], false);
     }
 }

@@ -75,6 +75,7 @@ impl App {
             rows: rows.collect(),
             selected: search.selected,
             enter_takes: true,
+            enter_runs: true,
         })
     }
 

@@ -5,6 +5,7 @@
 //! `/`, and a text of several lines is always a message.
 
 use crate::app::App;
+use crate::app::popup::likeness;
 
 /// What a command asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +64,8 @@ pub struct Command {
     pub help: &'static str,
     /// Whether it works while an answer is written.
     pub while_answering: bool,
+    /// Whether it works in line mode, where there is no screen.
+    pub in_lines: bool,
     /// Reads the argument, which is empty where none was given.
     pub read: fn(String) -> Slash,
     /// What the argument can be, best first; nothing where anything goes.
@@ -109,6 +112,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::Optional("NAME"),
         help: "use this strategy",
         while_answering: true,
+        in_lines: true,
         read: Slash::Mode,
         choices: strategies,
     },
@@ -117,6 +121,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::Optional("REF"),
         help: "change the model",
         while_answering: true,
+        in_lines: false,
         read: |reference| Slash::Model(given(reference)),
         choices: nothing,
     },
@@ -125,6 +130,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::None,
         help: "start a new chat",
         while_answering: false,
+        in_lines: true,
         read: |_| Slash::New,
         choices: nothing,
     },
@@ -133,6 +139,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::None,
         help: "answer again",
         while_answering: false,
+        in_lines: true,
         read: |_| Slash::Retry,
         choices: nothing,
     },
@@ -141,6 +148,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::Optional("N"),
         help: "edit a message",
         while_answering: false,
+        in_lines: false,
         read: Slash::Edit,
         choices: nothing,
     },
@@ -149,6 +157,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::None,
         help: "make room, resend",
         while_answering: false,
+        in_lines: true,
         read: |_| Slash::Drop,
         choices: nothing,
     },
@@ -157,6 +166,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::Optional("TEXT"),
         help: "system prompt, or off",
         while_answering: true,
+        in_lines: true,
         read: Slash::System,
         choices: |_| vec![Choice::new("off", "leave it to the template")],
     },
@@ -165,6 +175,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::Optional("NAME X"),
         help: "temperature, …",
         while_answering: true,
+        in_lines: true,
         read: Slash::Set,
         choices: options,
     },
@@ -173,6 +184,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::Required("tokens"),
         help: "mark who drafted",
         while_answering: true,
+        in_lines: false,
         read: |_| Slash::ShowTokens,
         choices: |_| vec![Choice::new("tokens", "mark who drafted, or not")],
     },
@@ -181,6 +193,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::Optional("TEXT"),
         help: "find in the chat",
         while_answering: true,
+        in_lines: false,
         read: Slash::Find,
         choices: nothing,
     },
@@ -189,6 +202,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::None,
         help: "Markdown on or off",
         while_answering: true,
+        in_lines: false,
         read: |_| Slash::Markdown,
         choices: nothing,
     },
@@ -197,6 +211,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::Optional("N|code"),
         help: "copy an answer",
         while_answering: true,
+        in_lines: true,
         read: Slash::Copy,
         choices: |_| {
             vec![
@@ -211,6 +226,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::None,
         help: "numbers of the session",
         while_answering: true,
+        in_lines: true,
         read: |_| Slash::Stats,
         choices: nothing,
     },
@@ -219,6 +235,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::Optional("NAME"),
         help: "colours of the screen",
         while_answering: true,
+        in_lines: false,
         read: Slash::Theme,
         choices: themes,
     },
@@ -227,6 +244,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::None,
         help: "load models again",
         while_answering: true,
+        in_lines: false,
         read: |_| Slash::Reload,
         choices: nothing,
     },
@@ -235,6 +253,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::None,
         help: "panel on or off",
         while_answering: true,
+        in_lines: false,
         read: |_| Slash::Panel,
         choices: nothing,
     },
@@ -243,6 +262,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::Optional("NAME"),
         help: "name this chat",
         while_answering: true,
+        in_lines: true,
         read: |name| Slash::Save(given(name)),
         choices: nothing,
     },
@@ -251,6 +271,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::Optional("ID"),
         help: "open a saved chat",
         while_answering: false,
+        in_lines: true,
         read: |id| Slash::Resume(given(id)),
         choices: nothing,
     },
@@ -259,6 +280,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::Optional("FILE"),
         help: "write as Markdown",
         while_answering: true,
+        in_lines: true,
         read: |file| Slash::Export(given(file)),
         choices: nothing,
     },
@@ -267,6 +289,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::None,
         help: "this help",
         while_answering: true,
+        in_lines: true,
         read: |_| Slash::Help,
         choices: nothing,
     },
@@ -275,6 +298,7 @@ pub const COMMANDS: &[Command] = &[
         argument: Argument::None,
         help: "quit",
         while_answering: true,
+        in_lines: true,
         read: |_| Slash::Quit,
         choices: nothing,
     },
@@ -339,15 +363,19 @@ pub enum Parsed {
     Wrong(String),
 }
 
+/// Whether a text is meant as a command.
+pub fn is_command(text: &str) -> bool {
+    text.starts_with('/') && !text.starts_with("//") && !text.trim_end().contains('\n')
+}
+
 /// Reads what was typed.
 pub fn parse(text: &str) -> Parsed {
     let line = text.trim_end();
-    let Some(typed) = line.strip_prefix('/').filter(|_| !line.contains('\n')) else {
-        return Parsed::Message(text.to_owned());
-    };
-    if typed.starts_with('/') {
-        return Parsed::Message(text[1..].to_owned());
+    if !is_command(text) {
+        let escaped = text.starts_with("//") && !line.contains('\n');
+        return Parsed::Message(text[usize::from(escaped)..].to_owned());
     }
+    let typed = &line[1..];
     let (name, argument) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     let argument = argument.trim();
     let Some(command) = Command::named(name) else {
@@ -355,31 +383,50 @@ pub fn parse(text: &str) -> Parsed {
     };
     let usage = command.usage();
     match (command.argument, argument.is_empty()) {
-        (Argument::None, false) => Parsed::Wrong(format!(
-            "Nothing can follow `/{name}`: it is typed {usage}."
-        )),
-        (Argument::Required(_), true) => Parsed::Wrong(format!(
-            "Something must follow `/{name}`: it is typed {usage}."
-        )),
+        (Argument::None, false) => Parsed::Wrong(format!("Nothing can follow `{usage}`.")),
+        (Argument::Required(_), true) => Parsed::Wrong(format!("`/{name}` needs more: `{usage}`.")),
         (Argument::None, true) | (Argument::Optional(_), _) | (Argument::Required(_), false) => {
             Parsed::Command((command.read)(argument.to_owned()), command.name)
         }
     }
 }
 
-/// That there is no such command, and the nearest that there is.
+/// That there is no such command, and those that may be meant.
 fn unknown(name: &str, line: &str) -> String {
-    let nearest = COMMANDS
+    if name.is_empty() {
+        return "`/` begins a command: Tab completes it, ↑ ↓ choose one, `/help` lists all."
+            .to_owned();
+    }
+    let begun: Vec<String> = COMMANDS
+        .iter()
+        .filter(|command| command.name.starts_with(name))
+        .map(|command| format!("`/{}`", command.name))
+        .collect();
+    let meant = if begun.is_empty() {
+        nearest(name).map(|command| format!("`{}`", command.usage()))
+    } else {
+        Some(begun.join(" or "))
+    };
+    let meant = meant.map_or(String::new(), |meant| format!(" Did you mean {meant}?"));
+    format!(
+        "There is no command `/{name}`.{meant} `/help` lists all; `/{line}` sends it as a message."
+    )
+}
+
+/// The command with the nearest name, by typing errors or by its letters, if one is near.
+fn nearest(name: &str) -> Option<&'static Command> {
+    let mistyped = COMMANDS
         .iter()
         .map(|command| (strsim::damerau_levenshtein(command.name, name), command))
         .filter(|(distance, command)| *distance <= command.name.len().min(name.len()) / 2)
         .min_by_key(|(distance, command)| (*distance, command.name.len().abs_diff(name.len())));
-    let nearest = nearest.map_or(String::new(), |(_, command)| {
-        format!(" Did you mean `{}`?", command.usage())
-    });
-    format!(
-        "There is no command `/{name}`.{nearest} `/help` lists all; `/{line}` sends it as a message."
-    )
+    let mistyped = mistyped.map(|(_, command)| command);
+    mistyped.or_else(|| {
+        let like = COMMANDS
+            .iter()
+            .filter_map(|it| Some((likeness(it.name, name)?, it)));
+        like.min_by_key(|(likeness, _)| *likeness).map(|(_, it)| it)
+    })
 }
 
 #[cfg(test)]

@@ -20,22 +20,16 @@ impl App {
         {
             return self.want(strategy.name);
         }
-        let known: Vec<String> = ready
-            .strategies
-            .iter()
-            .map(|strategy| format!("{} ({})", strategy.name, strategy.summary))
-            .collect();
-        let known = known.join(", ");
+        let known = ready.strategies.iter().map(|strategy| {
+            let now = self.strategy == Some(strategy.name);
+            format!("{}{}", strategy.name, if now { " (now)" } else { "" })
+        });
+        let known = known.collect::<Vec<_>>().join(", ");
         if name.is_empty() {
-            self.tell(
-                Kind::Notice,
-                &format!("/mode NAME drafts with one of: {known}."),
-            );
+            self.tell(Kind::Notice, &format!("Strategies: {known}."));
         } else {
-            self.tell(
-                Kind::Error,
-                &format!("There is no strategy `{name}` here. There are: {known}."),
-            );
+            let none = format!("There is no strategy `{name}` here: {known}.");
+            self.tell(Kind::Error, &none);
         }
         Vec::new()
     }

@@ -24,7 +24,9 @@ impl App {
     /// Takes a message that came at `now` and says what to do.
     pub fn update(&mut self, msg: Msg, now: Instant) -> Vec<Effect> {
         self.now = self.now.max(now);
+        self.said.clear();
         self.expire();
+        let named_theme = self.names_theme();
         let mut effects = match msg {
             Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
             Msg::Key(key)
@@ -81,6 +83,17 @@ impl App {
                 self.told(&result);
                 Vec::new()
             }
+            Msg::Themes(names) => {
+                self.themes = names;
+                Vec::new()
+            }
+            Msg::Line(line) => {
+                self.input.set(&line);
+                let effects = self.submit();
+                // Nobody can change it.
+                self.input.take();
+                effects
+            }
             Msg::Highlighted(highlighted) => {
                 self.transcript.highlighted(&highlighted);
                 Vec::new()
@@ -105,6 +118,10 @@ impl App {
                 .into_iter()
                 .map(Effect::Highlight),
         );
+        // Files may have come and gone since the last time.
+        if self.names_theme() && !named_theme {
+            effects.push(Effect::ListThemes);
+        }
         effects
     }
 
@@ -183,6 +200,11 @@ impl App {
         if self.input.continue_line() {
             return Vec::new();
         }
+        self.submit()
+    }
+
+    /// Sends what is typed, or runs it.
+    fn submit(&mut self) -> Vec<Effect> {
         let text = self.input.text();
         if text.trim().is_empty() {
             return Vec::new();
@@ -190,6 +212,8 @@ impl App {
         match slash::parse(&text) {
             Parsed::Command(command, name) => self.run(command, name),
             Parsed::Wrong(message) => {
+                // It would lie over the message.
+                self.close_popup();
                 self.tell(Kind::Error, &message);
                 Vec::new()
             }
@@ -204,12 +228,17 @@ impl App {
         }
         if let Some(asked) = &self.asked {
             self.say(match (asked.cancel.is_cancelled(), &self.phase) {
-                (true, _) => "the answer is being stopped: then Enter sends this",
+                (true, Phase::Ready | Phase::Dead) => {
+                    "the answer is being stopped: then Enter sends this"
+                }
+                (true, Phase::Starting | Phase::Fetching(_) | Phase::Loading(_)) => {
+                    "the message before is stopped once the model is there: then Enter sends this"
+                }
                 (false, Phase::Ready | Phase::Dead) => {
                     "an answer is being written: Ctrl-C stops it, then Enter sends this"
                 }
                 (false, Phase::Starting | Phase::Fetching(_) | Phase::Loading(_)) => {
-                    "a message is waiting for the model already: Ctrl-C takes it back"
+                    "a message waits for the model already: once it is answered, Enter sends this"
                 }
             });
             return Vec::new();
@@ -361,8 +390,15 @@ impl App {
 
     /// A line in the conversation, brought into view.
     pub(super) fn tell(&mut self, kind: Kind, text: &str) {
+        self.said.push(text.to_owned());
         self.transcript.push(kind, text);
         self.scroll.to_end();
+    }
+
+    /// Whether a theme is about to be chosen.
+    fn names_theme(&self) -> bool {
+        let typed = self.input.command_line();
+        typed.is_some_and(|typed| typed.starts_with("/theme"))
     }
 
     fn toggle_panel(&mut self) {

@@ -20,8 +20,8 @@ const NOT_AT_LINE_START: &str = "、。，．：；！？）」』】〉》〕�
 pub enum Break {
     /// Between words where possible; list items, indented text and code keep their indentation.
     Words,
-    /// At the edge: for what is being typed.
-    Anywhere,
+    /// Between words where possible, each line from the first column: for what is being typed.
+    Flush,
 }
 
 /// One line on the screen.
@@ -66,11 +66,11 @@ pub fn wrap(text: &str, from: usize, width: usize, how: Break, out: &mut Vec<Wra
 
 /// Wraps one line without newlines that starts at byte `base` of the text.
 fn wrap_line(line: &str, base: usize, width: usize, how: Break, out: &mut Vec<WrappedLine>) {
-    let (prefix, hang) = match how {
-        Break::Words => hanging_indent(line),
-        Break::Anywhere => (0, 0),
+    let (prefix, hang) = hanging_indent(line);
+    let hang = match how {
+        Break::Words => hang.min(width / 2),
+        Break::Flush => 0,
     };
-    let hang = hang.min(width / 2);
     let mut start = 0;
     let mut column = 0;
     // Where the line can be broken, and the column there.
@@ -94,13 +94,9 @@ fn wrap_line(line: &str, base: usize, width: usize, how: Break, out: &mut Vec<Wr
             opportunity = Some((at, column));
         }
         after_break = blank || wide;
-        let hangs = blank && how == Break::Words;
         // Twice, where the part after a break does not fit behind the indentation.
-        while column + grapheme_columns > width && at > start && !hangs {
-            let (break_at, break_column) = match (how, opportunity) {
-                (Break::Words, Some(place)) => place,
-                (Break::Words, None) | (Break::Anywhere, _) => (at, column),
-            };
+        while column + grapheme_columns > width && at > start && !blank {
+            let (break_at, break_column) = opportunity.unwrap_or((at, column));
             push(start..break_at);
             start = break_at;
             column = column - break_column + hang;
@@ -203,13 +199,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_breaks_at_the_edge() {
+    fn what_is_typed_has_no_indentation_of_its_own() {
         check(
             "    return x + y",
             10,
-            Break::Anywhere,
-            &["    return", " x + y"],
+            Break::Flush,
+            &["    return ", "x + y"],
         );
+        check("- one two", 6, Break::Flush, &["- one ", "two"]);
+        check("    abcdefgh", 8, Break::Flush, &["    abcd", "efgh"]);
     }
 
     #[test]
@@ -232,13 +230,13 @@ mod tests {
         );
         check("日本語。はい", 6, Break::Words, &["日本", "語。は", "い"]);
         check("ab 日本語", 6, Break::Words, &["ab 日", "本語"]);
-        check("👩‍👩‍👧‍👦👍🏽x", 3, Break::Anywhere, &["👩‍👩‍👧‍👦", "👍🏽x"]);
+        check("👩‍👩‍👧‍👦👍🏽x", 3, Break::Flush, &["👩‍👩‍👧‍👦", "👍🏽x"]);
     }
 
     proptest! {
         #[test]
         fn lines_cover_the_text_and_fit(text in "[ab \t\n日👍🏽e\u{301}-]{0,60}", width in 4_usize..20) {
-            for how in [Break::Words, Break::Anywhere] {
+            for how in [Break::Words, Break::Flush] {
                 let mut out = Vec::new();
                 wrap(&text, 0, width, how, &mut out);
                 let mut next = 0;
@@ -247,10 +245,7 @@ mod tests {
                         prop_assert_eq!(&text[next..line.range.start], "\n");
                     }
                     next = line.range.end;
-                    let shown = match how {
-                        Break::Words => text[line.range.clone()].trim_end_matches([' ', '\t']),
-                        Break::Anywhere => &text[line.range.clone()],
-                    };
+                    let shown = text[line.range.clone()].trim_end_matches([' ', '\t']);
                     // Nothing but a single character may be wider than the line.
                     let fits = usize::from(line.indent) + text_width(shown) <= width;
                     prop_assert!(fits || shown.graphemes(true).count() == 1, "{:?}", shown);

@@ -6,7 +6,6 @@
 //! time limit; the sequence is handed back, for the screen to write between two frames.
 
 use std::env;
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,8 +14,10 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use tempfile::NamedTempFile;
 
 use super::data;
+use crate::app::copy::Copy;
 
 /// Bytes of a text that the escape sequence carries at most: 100,000 bytes in base64, which is as much as
 /// terminals commonly take.
@@ -43,15 +44,18 @@ pub(super) struct Copied {
     pub told: Result<String, String>,
 }
 
-/// Copies a text, which `what` names, on a thread of its own.
-pub(super) fn copy(text: String, what: String, done: impl FnOnce(Copied) + Send + 'static) {
+/// Copies a text on a thread of its own. Whether an escape sequence can be written is for the caller to say.
+pub(super) fn copy(copy: Copy, sequences: bool, done: impl FnOnce(Copied) + Send + 'static) {
+    let Copy { text, what } = copy;
     thread::spawn(move || {
         let file = data::folder().map(|folder| folder.join("copied.md"));
         let file = match &file {
             Some(path) => write(path, &text).map(|()| data::tell(path)),
             None => Err("there is no home folder for it".to_owned()),
         };
-        done(copy_by(&ways(), &text, &what, file, run));
+        let mut ways = ways();
+        ways.retain(|way| sequences || *way != Way::Sequence);
+        done(copy_by(&ways, &text, &what, file, run));
     });
 }
 
@@ -129,20 +133,28 @@ fn copy_by(
     }
     Copied {
         sequence: None,
-        told: Err(format!("{tried}Not copied{also}.")),
+        told: match file {
+            Ok(path) => Ok(format!(
+                "{tried}Copied {what} to {path}, not to the clipboard."
+            )),
+            Err(why) => Err(format!("{tried}Not copied: no file: {why}.")),
+        },
     }
 }
 
 /// Puts the text into a file for its owner alone, in place of what was copied before.
 fn write(path: &Path, text: &str) -> Result<(), String> {
-    let new = path.with_extension("new");
-    let written = path
-        .parent()
-        .map_or(Ok(()), data::create_folder)
-        .and_then(|()| data::private().write(true).truncate(true).open(&new))
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&new, path));
-    written.map_err(|error| format!("{}: {error}", data::tell(path)))
+    let folder = path.parent().unwrap_or(Path::new("."));
+    // Several copies may be made at once, also by several instances.
+    let written = data::create_folder(folder)
+        .and_then(|()| NamedTempFile::new_in(folder))
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            Ok(file.persist(path)?)
+        });
+    written
+        .map(drop)
+        .map_err(|error| format!("{}: {error}", data::tell(path)))
 }
 
 /// Runs a program with the text as its input.
@@ -183,6 +195,7 @@ fn run_within(limit: Duration, command: &[&str], text: &str) -> Result<(), Strin
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

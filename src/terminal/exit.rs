@@ -17,8 +17,12 @@ pub enum Exit {
     Interrupted,
     /// Another program asked it to quit (128 + SIGQUIT).
     Quit,
+    /// Whoever read standard output has gone (128 + SIGPIPE).
+    ReaderGone,
     /// Another program asked it to end (128 + SIGTERM).
     Terminated,
+    /// A signal of this number ended it, which nothing else is known of (128 + its number).
+    Signalled(u8),
 }
 
 impl Exit {
@@ -31,7 +35,9 @@ impl Exit {
             Self::HungUp => 129,
             Self::Interrupted => 130,
             Self::Quit => 131,
+            Self::ReaderGone => 141,
             Self::Terminated => 143,
+            Self::Signalled(number) => 128 + number,
         }
     }
 }

@@ -1,44 +1,37 @@
 //! The line mode: a chat without a screen, for `--no-tui`, dumb terminals, screen readers and scripts.
 //!
-//! One line in is one turn. Ctrl-C stops the answer first, then ends the chat. From a terminal, a line
+//! One line in is one turn, or a command, which does what it does on the screen ([`App`]); those that are about
+//! the screen say so. Ctrl-C stops the answer first, then ends the chat. From a terminal, a line
 //! that starts with `/` acts at once, also in the middle of an answer; from a pipe, each line waits for
 //! the answer before it.
 
+mod input;
+
 use std::future::pending;
-use std::io::{self, BufRead, IsTerminal, Read, Write};
-use std::thread;
-use std::time::Duration;
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use tokio::select;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc::{Receiver, channel};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::app::slash::{self, COMMANDS, Command as Row, Parsed, Slash};
+use crate::app::{App, AppSettings, Effect, Msg};
 use crate::cancel::Cancel;
 use crate::engine::protocol::{Command, Event, Handle, Ready};
 use crate::session::{Note, Opened, Request, listing};
 
+use self::input::lines_of_stdin;
+use super::clipboard;
 use super::exit::Exit;
 use super::saving::{Saving, other_model};
 use super::signals::outlive_file_size_limit;
 use super::stdout;
 use super::text::TextOut;
 
-const HELP: &str = "\
-/mode NAME    draft with another strategy; /mode alone lists them
-/new          forget the conversation
-/save NAME    name this chat; without a name, say where it is saved
-/resume ID    go on with a saved chat; /resume alone lists them
-/export FILE  write this chat as Markdown
-/help         this list
-/quit         leave (so does the end of input)
-Ctrl-C        stop the answer; without one, leave";
-
 /// How long an answer's end waits for the disk.
 const SAVED_WITHIN: Duration = Duration::from_secs(2);
-
-/// The longest line that is read, in bytes.
-const LONGEST_LINE: u64 = 8 << 20;
 
 /// Runs the chat until its input ends.
 pub fn chat(handle: Handle, saving: Saving) -> anyhow::Result<Exit> {
@@ -50,14 +43,15 @@ pub fn chat(handle: Handle, saving: Saving) -> anyhow::Result<Exit> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut lines = lines_of_stdin();
-        let mut chat = Chat::new(handle, saving);
+        let (told, mut copies) = unbounded_channel();
+        let mut chat = Chat::new(handle, saving, told);
         // `nohup` gives no terminal to read from, and wants the signal to be ignored.
         let mut hang_up = chat
             .typed
             .then(|| signal(SignalKind::hangup()))
             .transpose()?;
         if let Some(opened) = chat.saving.opened.take() {
-            chat.restore(&opened)?;
+            chat.restore(opened)?;
         }
         loop {
             let listening = chat.is_listening();
@@ -68,6 +62,10 @@ pub fn chat(handle: Handle, saving: Saving) -> anyhow::Result<Exit> {
                 }
                 Some(note) = chat.saving.notes.recv() => {
                     chat.note(note)?;
+                    None
+                }
+                Some(told) = copies.recv() => {
+                    chat.copied(told);
                     None
                 }
                 line = lines.recv(), if listening => {
@@ -100,8 +98,11 @@ async fn next(signal: &mut Option<Signal>) {
 struct Chat {
     handle: Handle,
     saving: Saving,
-    /// Requests that the saver has not answered.
+    /// The same state as behind the screen: what commands mean is decided there.
+    app: App,
+    /// Requests that are not answered.
     requests: usize,
+    copied: UnboundedSender<Result<String, String>>,
     /// The model that the opened chat was with, until it is known which is loaded.
     was_with: Option<String>,
     out: TextOut,
@@ -117,11 +118,21 @@ struct Chat {
 }
 
 impl Chat {
-    fn new(handle: Handle, saving: Saving) -> Self {
+    fn new(
+        handle: Handle,
+        saving: Saving,
+        copied: UnboundedSender<Result<String, String>>,
+    ) -> Self {
+        let settings = AppSettings {
+            panel: false,
+            ..AppSettings::default()
+        };
         Self {
             handle,
             saving,
+            app: App::new(settings, Instant::now()),
             requests: 0,
+            copied,
             was_with: None,
             out: TextOut::new(),
             ready: None,
@@ -144,6 +155,7 @@ impl Chat {
             // Whoever sees the end of an answer may rely on it.
             self.saving.saver.settle(SAVED_WITHIN);
         }
+        self.app.update(Msg::Engine(event.clone()), Instant::now());
         self.out.event(event)?;
         match event {
             Event::Ready(ready) => {
@@ -169,6 +181,8 @@ impl Chat {
                 self.failed = true;
                 self.answered();
             }
+            Event::Dropped { turns: 1 } => tell("the oldest turn was dropped"),
+            Event::Dropped { turns } => tell(&format!("the {turns} oldest turns were dropped")),
             Event::StrategyRefused(name) => tell(&format!("{name} cannot run with these models")),
             Event::Fetch(_)
             | Event::Loading(_)
@@ -176,7 +190,6 @@ impl Chat {
             // What was asked for is known here before the engine confirms it.
             | Event::Strategy(_)
             | Event::Options(_)
-            | Event::Dropped { .. }
             | Event::NotLoaded(_)
             | Event::Prefill { .. }
             | Event::Round(_) => {}
@@ -190,41 +203,74 @@ impl Chat {
     }
 
     fn line(&mut self, line: &str) -> anyhow::Result<Option<Exit>> {
-        match line.split_once(' ').unwrap_or((line, "")) {
-            ("/quit" | "/exit", _) => return Ok(Some(Exit::Done)),
-            ("/help", _) => tell(HELP),
-            ("/mode", name) => self.mode(name.trim())?,
-            ("", _) => {}
-            _ if self.answering.is_some() => tell("an answer is being written; Ctrl-C stops it"),
-            ("/save", name) => self.ask(Request::Save(given(name))),
-            ("/export", file) => self.ask(Request::Export {
-                file: given(file),
-                text: None,
-            }),
-            ("/resume", id) => self.ask(given(id).map_or(Request::List, Request::Open)),
-            ("/new", _) => {
-                self.send(Command::Reset)?;
-                tell("the conversation is forgotten");
+        match slash::parse(line) {
+            _ if line == "/exit" => return Ok(Some(Exit::Done)),
+            Parsed::Command(_, name) if !Row::named(name).is_some_and(|row| row.in_lines) => {
+                tell(&format!("/{name} needs the full screen"));
             }
-            (command, _) if command.starts_with('/') => {
-                tell(&format!("no command {command}; /help lists them"));
+            Parsed::Command(Slash::Help, _) => tell(&help()),
+            Parsed::Command(Slash::Mode(name), _) => self.mode(&name)?,
+            Parsed::Message(_) | Parsed::Command(Slash::Resume(_), _)
+                if self.answering.is_some() && !line.is_empty() =>
+            {
+                tell("an answer is being written; Ctrl-C stops it");
             }
-            _ => {
-                let cancel = Cancel::new();
-                let ask = Command::Send {
-                    text: line.to_owned(),
-                    cancel: cancel.clone(),
-                };
-                self.send(ask)?;
-                self.out.begin_answer();
-                self.answering = Some(cancel);
-                return Ok(None);
+            Parsed::Command(Slash::Resume(id), _) => {
+                self.ask(id.map_or(Request::List, Request::Open));
+            }
+            Parsed::Message(_) | Parsed::Command(..) | Parsed::Wrong(_) => {
+                let effects = self.app.update(Msg::Line(line.to_owned()), Instant::now());
+                self.app.said().iter().for_each(|said| tell(said));
+                if let Some(exit) = self.act(effects)? {
+                    return Ok(Some(exit));
+                }
             }
         }
         if self.answering.is_none() && self.requests == 0 {
             self.prompt();
         }
         Ok(None)
+    }
+
+    /// Does what the app asks for.
+    fn act(&mut self, effects: Vec<Effect>) -> anyhow::Result<Option<Exit>> {
+        for effect in effects {
+            match effect {
+                Effect::Engine(command) => {
+                    if let Command::Send { cancel, .. } = &command {
+                        self.out.begin_answer();
+                        self.answering = Some(cancel.clone());
+                    }
+                    self.send(command)?;
+                }
+                Effect::Session(request) => self.ask(request),
+                Effect::Copy(copy) => {
+                    let copied = self.copied.clone();
+                    clipboard::copy(copy, false, move |done| drop(copied.send(done.told)));
+                    self.requests += 1;
+                }
+                Effect::Quit => return Ok(Some(Exit::Done)),
+                // The screen's own.
+                Effect::Remember(_)
+                | Effect::Edit(_)
+                | Effect::SetTheme(_)
+                | Effect::ListThemes
+                | Effect::Highlight(_)
+                | Effect::Restart(_)
+                | Effect::ListModels
+                | Effect::ClearScreen
+                | Effect::Suspend => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// What came of copying.
+    fn copied(&mut self, told: Result<String, String>) {
+        self.failed |= told.is_err();
+        tell(&told.unwrap_or_else(|why| why));
+        self.requests = self.requests.saturating_sub(1);
+        self.prompt();
     }
 
     fn send(&mut self, command: Command) -> anyhow::Result<()> {
@@ -258,7 +304,7 @@ impl Chat {
                 tell(&why);
                 self.failed = true;
             }
-            Note::Opened(opened) => self.restore(&opened)?,
+            Note::Opened(opened) => self.restore(opened)?,
             Note::Done(told) => tell(&told),
         }
         self.requests = self.requests.saturating_sub(1);
@@ -267,7 +313,7 @@ impl Chat {
     }
 
     /// Goes on with a chat that was opened.
-    fn restore(&mut self, opened: &Opened) -> anyhow::Result<()> {
+    fn restore(&mut self, opened: Box<Opened>) -> anyhow::Result<()> {
         self.out.note(&opened.about());
         self.was_with = opened
             .conversation
@@ -275,9 +321,9 @@ impl Chat {
             .last()
             .map(|turn| turn.model.clone());
         self.tell_other_model();
-        // An engine that has ended has said so in its events.
-        let mut commands = opened.commands().into_iter();
-        commands.try_for_each(|command| self.send(command))
+        let opened = Msg::Session(Note::Opened(opened));
+        let effects = self.app.update(opened, Instant::now());
+        self.act(effects).map(drop)
     }
 
     fn tell_other_model(&mut self) {
@@ -349,43 +395,15 @@ impl Chat {
     }
 }
 
-/// What stands after a command, if anything does.
-fn given(text: &str) -> Option<String> {
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
+/// The commands that there are without a screen.
+fn help() -> String {
+    let commands = COMMANDS.iter().filter(|command| command.in_lines);
+    let lines = commands.map(|command| format!("{:<16}{}\n", command.usage(), command.help));
+    let ctrl_c = "Ctrl-C          stop the answer; without one, quit";
+    lines.collect::<String>() + ctrl_c
 }
 
 /// Tells something that is not part of an answer.
 fn tell(text: &str) {
     writeln!(io::stderr(), "{}", crate::clean::clean(text)).ok();
-}
-
-/// The lines of standard input, read by a thread that ends with the process.
-fn lines_of_stdin() -> Receiver<anyhow::Result<String>> {
-    let (sender, receiver) = channel(1);
-    thread::spawn(move || {
-        loop {
-            let line = read_line().transpose();
-            let Some(line) = line else { return };
-            let failed = line.is_err();
-            if sender.blocking_send(line).is_err() || failed {
-                return;
-            }
-        }
-    });
-    receiver
-}
-
-fn read_line() -> anyhow::Result<Option<String>> {
-    let mut line = Vec::new();
-    let input = io::stdin().lock();
-    let read = input
-        .take(LONGEST_LINE)
-        .read_until(b'\n', &mut line)
-        .context("cannot read standard input")?;
-    if read as u64 == LONGEST_LINE {
-        bail!("a line of standard input is longer than {LONGEST_LINE} bytes");
-    }
-    let line = String::from_utf8(line).context("standard input is not UTF-8 text")?;
-    Ok((read > 0).then_some(line))
 }

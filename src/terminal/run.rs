@@ -102,7 +102,9 @@ pub fn run(
         | Exit::Usage
         | Exit::Interrupted
         | Exit::Quit
-        | Exit::Terminated => {}
+        | Exit::ReaderGone
+        | Exit::Terminated
+        | Exit::Signalled(_) => {}
     }
     if let Some(line) = summary::line(&session.totals) {
         stdout::write_line(&line)?;
@@ -254,7 +256,8 @@ impl Screen {
                     self.input(certain)?
                 }
                 text = edited(&mut self.editor) => self.editor_ended(text)?,
-                Some(outcome) = self.outcomes.recv() => self.outcome(outcome)?,
+                // Not while an editor has the terminal: the clipboard may need it.
+                Some(outcome) = self.outcomes.recv(), if self.editor.is_none() => self.outcome(outcome)?,
                 event = self.engine.events.recv(), if self.engine_runs => self.engine(event)?,
                 Some(highlighted) = self.highlighting.done.recv() => {
                     self.update(Msg::Highlighted(highlighted))?
@@ -326,6 +329,8 @@ impl Screen {
             | Msg::Resize(..)
             | Msg::Edited(_)
             | Msg::Themed(_)
+            | Msg::Themes(_)
+            | Msg::Line(_)
             | Msg::Told(_) => FRAME_OF_INPUT,
             Msg::Engine(_) | Msg::Models(_) | Msg::Session(_) | Msg::Highlighted(_) | Msg::Tick => {
                 self.frame
@@ -342,6 +347,7 @@ impl Screen {
                 Effect::Edit(text) => self.edit(&text)?,
                 Effect::Copy(copy) => self.copy(copy),
                 Effect::SetTheme(name) => self.set_theme(name)?,
+                Effect::ListThemes => self.list_themes()?,
                 Effect::Highlight(job) => self.highlighting.ask(job),
                 Effect::Engine(command) => {
                     self.saving.saver.sent(&command);
@@ -380,6 +386,7 @@ impl Screen {
             Signal::Terminate => Ok(Some(Exit::Terminated)),
             Signal::Quit => Ok(Some(Exit::Quit)),
             Signal::HangUp => Ok(Some(Exit::HungUp)),
+            Signal::Other(number) => Ok(Some(Exit::Signalled(number))),
             Signal::Stop => {
                 if signals::can_stop() {
                     restore();

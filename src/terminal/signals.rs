@@ -3,7 +3,9 @@
 //! A suspension is one path: the key sends SIGTSTP to the whole job, the loop receives it, gives the
 //! terminal back and stops; SIGCONT takes the terminal again.
 
+use std::future::poll_fn;
 use std::io;
+use std::task::Poll;
 use std::thread;
 
 use rustix::process::{
@@ -39,7 +41,25 @@ pub enum Signal {
     Continue,
     /// SIGWINCH. Listened to here because crossterm loses it when a key comes at the same moment.
     Resize,
+    /// One that would end the program without restoring the terminal, by its number.
+    Other(u8),
 }
+
+/// Signals with no meaning here that end a program which does not listen to them.
+const DEADLY: &[Raw] = &[
+    Raw::USR1,
+    Raw::USR2,
+    Raw::ALARM,
+    Raw::VTALARM,
+    Raw::PROF,
+    Raw::XCPU,
+    #[cfg(target_os = "linux")]
+    Raw::IO,
+    #[cfg(target_os = "linux")]
+    Raw::POWER,
+    #[cfg(target_os = "linux")]
+    Raw::STKFLT,
+];
 
 /// Listens for all of them.
 pub struct Signals {
@@ -50,6 +70,7 @@ pub struct Signals {
     stop: unix::Signal,
     resume: unix::Signal,
     resize: unix::Signal,
+    others: Vec<(u8, unix::Signal)>,
 }
 
 impl Signals {
@@ -65,6 +86,10 @@ impl Signals {
             stop: on(Raw::TSTP)?,
             resume: on(Raw::CONT)?,
             resize: on(Raw::WINCH)?,
+            others: DEADLY
+                .iter()
+                .map(|&signal| Ok((signal.as_raw() as u8, on(signal)?)))
+                .collect::<io::Result<_>>()?,
         })
     }
 
@@ -74,6 +99,7 @@ impl Signals {
             biased;
             _ = self.hang_up.recv() => Signal::HangUp,
             _ = self.terminate.recv() => Signal::Terminate,
+            number = any(&mut self.others) => Signal::Other(number),
             _ = self.quit.recv() => Signal::Quit,
             _ = self.interrupt.recv() => Signal::Interrupt,
             _ = self.resume.recv() => Signal::Continue,
@@ -81,6 +107,18 @@ impl Signals {
             _ = self.resize.recv() => Signal::Resize,
         }
     }
+}
+
+/// The number of the next of these signals.
+async fn any(signals: &mut [(u8, unix::Signal)]) -> u8 {
+    poll_fn(|context| {
+        let came = signals.iter_mut().find_map(|(number, signal)| {
+            let came = signal.poll_recv(context).is_ready();
+            came.then_some(*number)
+        });
+        came.map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
 }
 
 /// A request to stop that Ctrl-C makes, for work without a loop of its own. A second Ctrl-C does not

@@ -1,5 +1,6 @@
 //! One line of statistics: after an answer, and after the session. One on sampling: before them.
 
+use crate::app::wrap::text_width;
 use crate::engine::protocol::SamplingInfo;
 use crate::stats::Totals;
 
@@ -9,7 +10,11 @@ pub fn sampling(info: SamplingInfo) -> String {
     format!("temperature {temperature} · seed {seed} (--seed {seed} gives the same answers again)")
 }
 
-/// The line for `totals`; `None` when nothing was decoded. Rates that were not measured are left out.
+/// A line of more columns is broken.
+const WIDEST: usize = 80;
+
+/// The line for `totals`; `None` when nothing was decoded. Rates that were not measured are left out. Where
+/// it would be too wide, the shares of `auto` are a line of their own.
 pub fn line(totals: &Totals) -> Option<String> {
     (totals.passes > 0).then(|| {
         let tokens = match totals.emitted {
@@ -25,14 +30,20 @@ pub fn line(totals: &Totals) -> Option<String> {
                 .map(|rate| format!("{rate:.2} per pass")),
             totals
                 .acceptance()
-                .map(|share| format!("{:.0} % of drafts accepted", share * 100.0)),
+                .map(|share| format!("{:.0} % accepted", share * 100.0)),
             totals
                 .speed_up()
                 .map(|factor| format!("{factor:.2}x plain")),
-            totals.drafters().map(|shares| format!("auto: {shares}")),
         ];
         let parts = std::iter::once(tokens).chain(measured.into_iter().flatten());
-        parts.collect::<Vec<_>>().join(" · ")
+        let line = parts.collect::<Vec<_>>().join(" · ");
+        match totals.drafters().map(|shares| format!("auto: {shares}")) {
+            Some(auto) if text_width(&line) + 3 + text_width(&auto) > WIDEST => {
+                format!("{line}\n{auto}")
+            }
+            Some(auto) => format!("{line} · {auto}"),
+            None => line,
+        }
     })
 }
 
@@ -63,7 +74,7 @@ mod tests {
         let mut totals = Totals::default();
         assert_eq!(line(&totals), None);
         totals.add(&round, None);
-        let measured = "2 tokens · 12.5 tok/s · 2.00 per pass · 50 % of drafts accepted";
+        let measured = "2 tokens · 12.5 tok/s · 2.00 per pass · 50 % accepted";
         assert_eq!(line(&totals).unwrap(), measured);
         let per_token = Duration::from_millis(100);
         for _ in 0..MIN_VERDICT_PASSES {

@@ -70,11 +70,14 @@ fn hints(app: &App) -> &'static [&'static str] {
         return &["Enter next", "Esc close", "Ctrl-P previous"];
     }
     if app.saved().is_some() {
-        return &["Esc close", "Enter open"];
+        return &["Enter open", "Esc close"];
     }
     match (app.phase(), app.help().is_some(), app.answering()) {
         _ if app.searching() => &["Enter take", "Ctrl-R older", "Esc back"],
-        _ if app.popup().is_some() => &["Enter run", "Tab complete", "Esc close"],
+        _ if app.popup().is_some_and(|list| list.enter_runs) => {
+            &["Enter run", "Tab complete", "Esc close"]
+        }
+        _ if app.popup().is_some() => &["Tab complete", "↑↓ choose", "Esc close"],
         (Phase::Dead, _, _) => &["/reload", "q quit"],
         (_, true, _) => &["Esc close"],
         (_, false, true) => &["Ctrl-C stop", "Shift-Tab strategy"],

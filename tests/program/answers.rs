@@ -242,6 +242,96 @@ fn a_pipe_holds_several_turns_in_line_mode() {
     check(&mut chat(&["--no-tui"]), "", 0);
 }
 
+/// What stands on standard output and standard error after these lines.
+#[track_caller]
+fn lines(input: &[&str]) -> (String, String) {
+    check(&mut chat(&["--no-tui"]), &input.join("\n"), 0)
+}
+
+#[test]
+fn commands_change_the_conversation_in_line_mode() {
+    let (out, err) = lines(&["/drop", "/retry", "hello there", "/retry"]);
+    assert_eq!(out, ANSWER.repeat(2));
+    for part in [
+        "/drop sends",
+        "There is no message yet",
+        "greedy: the same text",
+    ] {
+        assert!(err.contains(part), "{part}: {err}");
+    }
+    let input = [
+        "/set seed 7",
+        "/set temperature 9",
+        "/set max-tokens 3",
+        "one",
+        "/retry",
+        "/set",
+    ];
+    let (out, err) = lines(&input);
+    assert!(out.len() > 6, "two short answers: {out:?}");
+    for part in [
+        "seed 7 from the next message on",
+        "with seed 8 instead of 7",
+        "max-tokens          3",
+    ] {
+        assert!(err.contains(part), "{part}: {err}");
+    }
+    let (out, _) = lines(&["/set max-tokens 2", "ends with \\", "//slash"]);
+    assert_eq!(out.lines().count(), 2, "{out:?}");
+    let (_, err) = lines(&["/system Be kind.", "/system", "/system off", "/system"]);
+    for part in ["System prompt: Be kind.", "No system prompt is set"] {
+        assert!(err.contains(part), "{part}: {err}");
+    }
+}
+
+#[test]
+fn commands_tell_and_copy_in_line_mode() {
+    let home = tempfile::tempdir().unwrap();
+    let mut chat = chat(&["--no-tui"]);
+    chat.env("XDG_DATA_HOME", home.path());
+    let input = "/stats\n/copy\nhello there\n/stats\n/copy\n/save a name\n";
+    let (out, err) = check(&mut chat, input, 0);
+    assert_eq!(out, ANSWER);
+    for part in [
+        "No passes yet",
+        "There is no answer to copy",
+        "this session: ",
+        "copied.md",
+        "saved as ",
+    ] {
+        assert!(err.contains(part), "{part}: {err}");
+    }
+    let copied = std::fs::read_to_string(home.path().join("speck/copied.md")).unwrap();
+    assert_eq!(copied, ANSWER.trim_end());
+}
+
+#[test]
+fn commands_about_the_screen_say_so_in_line_mode() {
+    let screen = [
+        "/edit",
+        "/model x",
+        "/reload",
+        "/theme dark",
+        "/find x",
+        "/show tokens",
+        "/markdown",
+        "/panel",
+    ];
+    let (out, err) = lines(&screen);
+    assert_eq!(out, "");
+    for command in screen {
+        let name = command.split(' ').next().unwrap();
+        let told = format!("{name} needs the full screen\n");
+        assert!(err.contains(&told), "{told}: {err}");
+    }
+    let (_, err) = lines(&["/help"]);
+    assert!(
+        err.contains("/system [TEXT]  system prompt, or off\n"),
+        "{err}"
+    );
+    assert!(!err.contains("/panel"), "{err}");
+}
+
 #[test]
 fn json_passes_say_what_auto_chose() {
     let passes = |strategy| {

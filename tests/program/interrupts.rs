@@ -1,6 +1,6 @@
 //! An answer that is interrupted, and a reader that goes away.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
 
@@ -79,9 +79,35 @@ fn sigterm_ends_it() {
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_failure() {
-    let mut child = started(&[]);
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+fn a_reader_that_has_gone_ends_it_without_a_word() {
+    for args in [&[][..], &["--json"]] {
+        let mut child = started(args);
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            (output.status.code(), text(&output.stderr)),
+            (Some(141), "")
+        );
+    }
+}
+
+/// Only Linux has the file that is always full.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let lines: &[&str] = &["--no-tui"];
+    for args in [&["hello"][..], &["--json", "hello"], lines] {
+        let full = std::fs::File::create("/dev/full").unwrap();
+        let mut child = chat(args)
+            .stdin(Stdio::piped())
+            .stdout(full)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(b"hello\n").ok();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let told = "speck: cannot write to standard output: No space left on device";
+        assert!(text(&output.stderr).contains(told), "{output:?}");
+    }
 }

@@ -114,7 +114,7 @@ fn unknown_commands_and_strategies_list_the_known_ones() {
     says(&user, "Did you mean `/new`?");
     user.keys("<C-c>/mode fast<Enter>");
     says(&user, "There is no strategy `fast` here");
-    says(&user, "lookup (repeats");
+    says(&user, "here: plain, draft (now),");
 }
 
 #[test]

@@ -9,18 +9,41 @@ use crate::user::{CODE, User};
 fn commands_are_completed() {
     check("/mo<Tab>", &[], "/mode ");
     check("/mo<Tab>lo<Tab>", &[], "/mode lookup");
-    check("/mode dr<Enter>", &["strategy draft"], "");
+    check("/mode pl<Enter>", &["strategy plain"], "");
+    check("/mode dr<Tab><Enter>", &["strategy draft"], "");
     check("/mode <Enter>", &[], "");
     check("/mode <Down><Down><Enter>", &["strategy draft"], "");
     check("/mode <C-n><C-n><C-n><C-p><Enter>", &["strategy draft"], "");
     check("/mode <Up><Enter>", &["strategy lookup-transformers"], "");
     check("/sho<Enter>", &[], "/show ");
     check("/sho<Enter><Enter>", &[], "");
-    check("/qt<Enter>", &["quit"], "");
+    check("/q<Enter>", &["quit"], "");
+    check("/qt<Tab><Enter>", &["quit"], "");
+    check("/qt<Down><Enter>", &["quit"], "");
     check("/ne<Tab><C-_>", &[], "/ne");
     check("/mo<Esc><Enter>", &[], "/mo");
     check("/mo<Esc><Tab>", &[], "/mode ");
     check("/mode xyz<Tab><Enter>", &[], "");
+}
+
+/// Enter runs what is typed, or what alone begins with it, but no guess.
+#[test]
+fn enter_does_not_guess() {
+    for (typed, told) in [
+        ("/qt", "no command `/qt`. Did you mean `/quit`?"),
+        ("/mo", "Did you mean `/mode` or `/model`?"),
+        ("/", "`/` begins a command"),
+    ] {
+        let mut user = User::ready(SIZE);
+        user.keys(typed);
+        says(&user, "Tab complete");
+        says_not(&user, "Enter run");
+        user.keys("<Enter>");
+        says(&user, told);
+        assert_eq!(user.effects, [""; 0]);
+        assert_eq!(user.app.input().text(), typed);
+    }
+    check("/mode lo<Enter>", &[], "");
 }
 
 #[test]
@@ -70,14 +93,15 @@ fn the_history_is_searched() {
     search("kept<C-r>wri<C-c>", "kept");
     search("kept<C-r>xyz<Enter>", "kept");
     search("<C-r>xyz<C-u>po<Tab>", "write a poem");
-    search("<C-r>/mo<Enter>", "/mode plain");
+    search("<C-r>mode<Enter>", "");
+    search("<C-p><C-p>", "/mode plain");
 }
 
 #[test]
 fn what_is_typed_is_remembered_once() {
     let mut user = User::ready(SIZE);
     user.keys("one<Enter>/mode plain<Enter>two<C-c><C-c>two<C-c>/quit<Enter>");
-    assert_eq!(user.remembered, ["one", "/mode plain", "two", "/quit"]);
+    assert_eq!(user.remembered, ["one", "two"]);
 }
 
 #[test]
@@ -127,8 +151,8 @@ fn a_huge_paste_is_refused_at_once() {
 #[test]
 fn copying_themes_and_statistics() {
     check("/copy<Enter>", &[], "");
-    check("/theme so<Enter>", &["theme solarized"], "");
-    check("/theme mine<Enter>", &["theme mine"], "");
+    check("/theme so<Enter>", &["list themes", "theme solarized"], "");
+    check("/theme mine<Enter>", &["list themes", "theme mine"], "");
     let mut user = User::ready(SIZE);
     user.keys("/stats<Enter>");
     says(&user, "No passes yet");
@@ -147,7 +171,7 @@ fn copying_themes_and_statistics() {
     says(&user, "this session: ");
     says(&user, "draft: ");
     user.keys("/theme<Enter>");
-    says(&user, "The theme is terminal.");
+    says(&user, "Themes: terminal (now), ");
     user.update(Msg::Themed(Ok("light".to_owned())));
     says(&user, "theme light");
     user.update(Msg::Themed(Err("my.toml, line 3: unknown key".to_owned())));
@@ -156,4 +180,6 @@ fn copying_themes_and_statistics() {
     says(&user, "Copied it␛]52;c;aa␇");
     user.keys("/theme <Up><Up><Down>");
     says(&user, "now");
+    user.update(Msg::Themes(vec!["terminal".into(), "fresh".into()]));
+    says(&user, "▸ fresh");
 }

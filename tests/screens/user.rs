@@ -131,6 +131,7 @@ impl User {
                     format!("restart {}", models.unwrap_or_default())
                 }
                 Effect::ListModels => "list models".to_owned(),
+                Effect::ListThemes => "list themes".to_owned(),
                 Effect::Quit => "quit".to_owned(),
                 Effect::ClearScreen => "clear".to_owned(),
                 Effect::Suspend => "suspend".to_owned(),

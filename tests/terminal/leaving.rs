@@ -100,6 +100,10 @@ fn signals_end_it_with_their_codes() {
         (Signal::QUIT, 131),
         (Signal::HUP, 129),
         (Signal::INT, 130),
+        (Signal::USR1, 128 + Signal::USR1.as_raw().cast_unsigned()),
+        (Signal::USR2, 128 + Signal::USR2.as_raw().cast_unsigned()),
+        (Signal::ALARM, 142),
+        (Signal::XCPU, 152),
     ] {
         let mut pty = streaming(&[]);
         pty.signal(signal);

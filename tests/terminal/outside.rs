@@ -198,6 +198,42 @@ fn a_clipboard_program_that_hangs_holds_nothing_up() {
     pty.wait_for("it may refuse");
 }
 
+/// The editor has the terminal: the sequence for the clipboard comes when it has ended.
+#[test]
+fn what_is_copied_waits_for_the_editor() {
+    let home = tempfile::tempdir().unwrap();
+    let here = home.path().display();
+    let tmux = home.path().join("tmux");
+    // It fails, so that OSC 52 is next, but not before the editor runs.
+    let script = format!(
+        "#!/bin/sh\nuntil test -e {here}/edits; do sleep 0.01; done\n: > {here}/failed\nexit 1\n"
+    );
+    fs::write(&tmux, script).unwrap();
+    fs::set_permissions(&tmux, fs::Permissions::from_mode(0o755)).unwrap();
+    let editor = format!(
+        "/bin/sh -c ': > {here}/edits; until test -e {here}/failed; do sleep 0.01; done; echo ready; read line'"
+    );
+    let path = format!("{here}:{}", std::env::var("PATH").unwrap());
+    let variables = [
+        ("TMUX", "/nowhere,1,0"),
+        ("PATH", &*path),
+        ("EDITOR", &*editor),
+    ];
+    let mut pty = Pty::chat_with(&[], &variables);
+    pty.wait_for("scripted");
+    pty.keys("hello\r");
+    pty.wait_for("✓ done");
+    pty.keys("/copy\r");
+    pty.keys(CTRL_G);
+    pty.wait_for("ready");
+    pty.keys("\r");
+    pty.wait_for("it may refuse");
+    let written = pty.written();
+    let (before, _) = written.split_once("\x1b]52;c;").unwrap();
+    assert_eq!(before.matches("\x1b[?1049h").count(), 2, "the screen again");
+    assert_eq!(before.matches("\x1b[?1049l").count(), 1);
+}
+
 #[test]
 fn a_theme_of_the_user_is_read_when_it_is_asked_for() {
     let home = tempfile::tempdir().unwrap();
@@ -209,7 +245,10 @@ fn a_theme_of_the_user_is_read_when_it_is_asked_for() {
     fs::create_dir(home.path().join("themes")).unwrap();
     let mine = home.path().join("themes/mine.toml");
     fs::write(&mine, light.replace("code ", "kode ")).unwrap();
-    pty.keys("/theme mine\r");
+    // The list knows it although the program started without it.
+    pty.keys("/theme mi");
+    pty.wait("the list", |screen| screen.contents().contains("▸ mine"));
+    pty.keys("ne\r");
     pty.wait_for("line 12: unknown key");
     fs::write(&mine, light).unwrap();
     pty.keys("/theme mine\r");

@@ -54,8 +54,12 @@ enum Mode {
     Literal,
     /// Between blocks of Markdown.
     Blocks,
-    /// In a block of code.
-    Code { fence: Fence, language: String },
+    /// In a block of code; `first` is its first line.
+    Code {
+        fence: Fence,
+        language: String,
+        first: usize,
+    },
 }
 
 impl Flow {
@@ -91,8 +95,16 @@ impl Flow {
             let more = match self.mode.clone() {
                 Mode::Literal => self.literal(source, grows, &mut out),
                 Mode::Blocks => self.blocks(source, grows, &mut out),
-                Mode::Code { fence, language } => {
-                    self.code(source, grows, &fence, language, &mut out)
+                Mode::Code {
+                    fence,
+                    language,
+                    first,
+                } => {
+                    let more = self.code(source, grows, &fence, language, &mut out);
+                    if !more && !grows && is_empty_fence(&source[fence.start..]) {
+                        out.lines.truncate(first);
+                    }
+                    more
                 }
             };
             if !more {
@@ -190,13 +202,18 @@ impl Flow {
             && let Some(fence) = open_fence(source, self.byte + first.byte)
         {
             Self::gap(source, self.byte..self.byte + first.byte, out);
+            let first_line = out.lines.len();
             spaced(source, self.byte + first.byte, out);
             let language = first.language.clone().unwrap_or_default();
             let spans = opening(source, fence.start, &language, out.width);
             out.push(fence.start, spans);
             let newline = source[fence.start..].find('\n');
             let end = newline.map_or(source.len(), |newline| fence.start + newline);
-            self.mode = Mode::Code { fence, language };
+            self.mode = Mode::Code {
+                fence,
+                language,
+                first: first_line,
+            };
             self.freeze(after_newline(source, end), out);
             return true;
         }
@@ -276,6 +293,11 @@ impl Flow {
             }
         }
     }
+}
+
+/// Whether a text that begins with an opening fence has nothing else.
+fn is_empty_fence(text: &str) -> bool {
+    text.trim_end().lines().count() == 1
 }
 
 /// The start of a line with a top-level block.

@@ -131,6 +131,10 @@ fn code() {
     );
     check("```\na\n~~~\n``", &["┌─", "a", "~~~", "``"]);
     check("````\n```\n````\n", &["┌─", "```", "└─"]);
+    // Nothing at all, where nothing follows the opening one.
+    check("a\n\n```", &["a"]);
+    check("a\n```rust\n\n", &["a"]);
+    check("```\n```", &["┌─", "└─"]);
     check("  ```\n  a\n b\n   c\n  ```", &["┌─", "a", "b", " c", "└─"]);
     check(
         "```a\n```\n```b\n```\nx",

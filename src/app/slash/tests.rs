@@ -51,12 +51,17 @@ fn what_is_wrong_is_told_with_what_to_do() {
     );
     wrong(
         "/mod draft",
-        &["Did you mean `/mode [NAME]`?", "`//mod draft` sends"],
+        &["Did you mean `/mode` or `/model`?", "`//mod draft` sends"],
     );
     wrong("/modle", &["Did you mean `/model [REF]`?"]);
     wrong("/etc/hosts", &["no command `/etc/hosts`. `/help` lists"]);
-    wrong("/", &["no command `/`."]);
-    wrong("/show", &["must follow `/show`", "/show tokens"]);
+    wrong("/qt", &["no command `/qt`. Did you mean `/quit`?"]);
+    wrong(
+        "/mo",
+        &["no command `/mo`. Did you mean `/mode` or `/model`?"],
+    );
+    wrong("/", &["`/` begins a command"]);
+    wrong("/show", &["`/show` needs more: `/show tokens`"]);
     wrong("/new now", &["Nothing can follow `/new`"]);
 }
 
@@ -80,6 +85,11 @@ fn every_command_is_in_the_documentation() {
     let docs = include_str!("../../../docs/terminal.md");
     for command in COMMANDS {
         let usage = command.usage().replace('|', "\\|");
-        assert!(docs.contains(&format!("| `{usage}` |")), "{usage}");
+        let row = docs
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{usage}` |")));
+        let row = row.unwrap_or_else(|| panic!("{usage}"));
+        let (_, in_lines) = row.trim_end_matches(" |").rsplit_once("| ").unwrap();
+        assert_eq!(in_lines != "no", command.in_lines, "{row}");
     }
 }

@@ -39,7 +39,7 @@ impl Screen {
 
     pub(super) fn copy(&self, copy: Copy) {
         let outcome = self.outcome.clone();
-        clipboard::copy(copy.text, copy.what, move |copied| {
+        clipboard::copy(copy, true, move |copied| {
             outcome.send(Outcome::Copied(copied)).ok();
         });
     }
@@ -53,6 +53,10 @@ impl Screen {
             Err(error) => Err(format!("{error:#}")),
         };
         self.update(Msg::Themed(themed)).map(drop)
+    }
+
+    pub(super) fn list_themes(&mut self) -> io::Result<()> {
+        self.update(Msg::Themes(self.themes.names())).map(drop)
     }
 
     /// Gives the terminal to the user's editor.
