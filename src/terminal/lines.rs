@@ -18,6 +18,7 @@ use crate::cancel::Cancel;
 use crate::engine::protocol::{Command, Event, Handle, Ready};
 use crate::session::{Note, Opened, Request, listing};
 
+use super::columns::{columns, fitted};
 use super::exit::Exit;
 use super::saving::{Saving, other_model};
 use super::signals::outlive_file_size_limit;
@@ -214,6 +215,7 @@ impl Chat {
                 let ask = Command::Send {
                     text: line.to_owned(),
                     cancel: cancel.clone(),
+                    pasted: Vec::new(),
                 };
                 self.send(ask)?;
                 self.out.begin_answer();
@@ -250,10 +252,20 @@ impl Chat {
                 tell("saving works again: nothing is missing");
                 return Ok(());
             }
+            Note::WrittenAnew(path) => {
+                let path = path.display();
+                tell(&format!(
+                    "the file of this chat was gone: all of it is written anew, to {path}"
+                ));
+                return Ok(());
+            }
             Note::Listed(Ok(entries)) if entries.is_empty() => {
                 tell("there is no other saved chat yet");
             }
-            Note::Listed(Ok(entries)) => tell(listing::table(&entries).trim_end()),
+            Note::Listed(Ok(entries)) => {
+                let table = fitted(&listing::table(&entries), columns(io::stderr()));
+                tell(table.trim_end());
+            }
             Note::Listed(Err(why)) | Note::Refused(why) => {
                 tell(&why);
                 self.failed = true;
