@@ -232,7 +232,8 @@ fn a_chat_that_goes_on_shows_where_the_dropped_part_ends() {
 fn a_chat_that_was_written_anew_is_told() {
     let mut user = User::ready(SIZE);
     user.update(Msg::Session(Note::WrittenAnew("/tmp/\u{1b}x.jsonl".into())));
-    says(&user, "all of it is written anew, to /tmp/␛x.jsonl");
+    says(&user, "all of it is written anew");
+    says(&user, "/tmp/␛x.jsonl");
 }
 
 /// Opens the list, types `keys`.
