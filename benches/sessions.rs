@@ -17,6 +17,7 @@ fn turn() -> Record {
     Record::Turn(Box::new(Turn {
         time: Timestamp::now(),
         user: "Why is the sky blue, and why is it red in the evening? ".repeat(3),
+        pasted: Vec::new(),
         answer: "Light of short waves is scattered more than light of long ones. ".repeat(18),
         reason: Reason::EndOfTurn,
         model: "SmolLM2-135M-Instruct".to_owned(),

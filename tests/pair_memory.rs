@@ -84,7 +84,11 @@ fn pair_memory_is_the_weights_once_the_cache_and_little_else() {
     let cancel = Cancel::new();
     engine
         .commands
-        .send(Command::Send { text, cancel })
+        .send(Command::Send {
+            text,
+            cancel,
+            pasted: Vec::new(),
+        })
         .unwrap();
     let finished = until(&mut engine, |event| match event {
         Event::Finished(finished) => Some(finished),

@@ -69,6 +69,7 @@ fn full_stops_are_timed() {
         let send = Command::Send {
             text,
             cancel: cancel.clone(),
+            pasted: Vec::new(),
         };
         engine.commands.send(send).unwrap();
         until(&mut engine, |event| {

@@ -5,6 +5,7 @@
 //! written, so that both always hold the same.
 
 use crate::app::block::Kind;
+use crate::app::typed::Typed;
 use crate::app::{App, Effect};
 use crate::config::options::Options;
 use crate::config::sampling::Seed;
@@ -48,7 +49,7 @@ impl App {
         if answered {
             effects.extend(self.another_seed());
         }
-        effects.extend(self.ask(question.clone(), &question));
+        effects.extend(self.ask(question));
         effects
     }
 
@@ -74,7 +75,11 @@ impl App {
         let Some((question, _, effects)) = self.take_back(n) else {
             return Vec::new();
         };
-        self.input.set(&question);
+        if question.pasted.is_empty() {
+            self.input.set(&question.text);
+        } else {
+            self.input.set_typed(question);
+        }
         self.say(match n {
             1 => "the message is taken back: Enter sends it anew".to_owned(),
             n => format!("{n} messages are taken back: Enter sends this one anew"),
@@ -92,23 +97,24 @@ impl App {
             );
             return Vec::new();
         }
-        let Some((text, _, mut effects)) = self.take_back(1) else {
+        let Some((question, _, mut effects)) = self.take_back(1) else {
             return Vec::new();
         };
-        effects.push(Effect::Engine(Command::MakeRoom { text: text.clone() }));
-        effects.extend(self.ask(text.clone(), &text));
+        let text = question.whole();
+        effects.push(Effect::Engine(Command::MakeRoom { text }));
+        effects.extend(self.ask(question));
         effects
     }
 
-    /// The engine has dropped its oldest turns.
+    /// The model no longer reads so many of the oldest turns.
     pub(super) fn dropped(&mut self, turns: usize) {
         self.conversation.drop_oldest(turns);
         self.mark_dropped();
     }
 
-    /// Takes message `n` from the end and all after it out of the transcript and the engine: its text,
-    /// whether it was answered, and what to do.
-    fn take_back(&mut self, n: usize) -> Option<(String, bool, Vec<Effect>)> {
+    /// Takes message `n` from the end and all after it out of the transcript and the engine: what was
+    /// typed, whether it was answered, and what to do.
+    fn take_back(&mut self, n: usize) -> Option<(Typed, bool, Vec<Effect>)> {
         let Some(taken) = self.conversation.take_back(n) else {
             let there = match self.conversation.len() {
                 0 => "There is no message yet.".to_owned(),

@@ -3,6 +3,7 @@
 //! The transcript shows blocks; here is what they mean. **The engine's turns are exactly the answered ones
 //! here, in order**: it leaves out what failed, and the app tells it what is taken back.
 
+use crate::app::typed::Typed;
 use crate::engine::protocol::{Piece, Role, Turn};
 
 /// A question and what became of it.
@@ -10,7 +11,8 @@ use crate::engine::protocol::{Piece, Role, Turn};
 struct Exchange {
     /// The question's block in the transcript.
     block: usize,
-    question: String,
+    /// With its long pastes, so that it is shown again as it was.
+    question: Typed,
     fate: Fate,
 }
 
@@ -38,7 +40,7 @@ pub struct Conversation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenBack {
     /// What was asked.
-    pub question: String,
+    pub question: Typed,
     /// Its block in the transcript.
     pub block: usize,
     /// Whether it had an answer.
@@ -49,19 +51,19 @@ pub struct TakenBack {
 
 impl Conversation {
     /// A question was asked; `block` shows it.
-    pub fn ask(&mut self, block: usize, question: &str) {
+    pub fn ask(&mut self, block: usize, question: Typed) {
         self.exchanges.push(Exchange {
             block,
-            question: question.to_owned(),
+            question,
             fate: Fate::Asked(String::new()),
         });
     }
 
     /// A question that has its answer already.
-    pub fn put(&mut self, block: usize, question: &str, answer: &str) {
+    pub fn put(&mut self, block: usize, question: Typed, answer: &str) {
         self.exchanges.push(Exchange {
             block,
-            question: question.to_owned(),
+            question,
             fate: Fate::Answered(answer.to_owned()),
         });
     }
@@ -107,9 +109,9 @@ impl Conversation {
     }
 
     /// The whole question that block `block` shows.
-    pub fn question(&self, block: usize) -> Option<&str> {
+    pub fn question(&self, block: usize) -> Option<String> {
         let asked = self.exchanges.iter().find(|it| it.block == block)?;
-        Some(&asked.question)
+        Some(asked.question.whole())
     }
 
     /// Takes back question `n` from the end, from 1, and all after it.
@@ -173,17 +175,17 @@ impl Conversation {
 
     /// The turns that the engine knows, as it is to be told them again.
     pub fn turns(&self) -> Vec<Turn> {
-        let turn = |role, text: &str| Turn {
-            role,
-            text: text.to_owned(),
-        };
+        let turn = |role, text| Turn { role, text };
         let known = self.exchanges.iter().filter_map(|it| match &it.fate {
             Fate::Answered(answer) => Some((&it.question, answer)),
             Fate::Asked(_) | Fate::Unanswered | Fate::Dropped => None,
         });
         known
             .flat_map(|(question, answer)| {
-                [turn(Role::User, question), turn(Role::Assistant, answer)]
+                [
+                    turn(Role::User, question.whole()),
+                    turn(Role::Assistant, answer.clone()),
+                ]
             })
             .collect()
     }
@@ -197,7 +199,11 @@ mod tests {
     fn asked(fates: &str) -> Conversation {
         let mut conversation = Conversation::default();
         for (i, fate) in fates.chars().enumerate() {
-            conversation.ask(2 * i, &i.to_string());
+            let question = Typed {
+                text: i.to_string(),
+                pasted: Vec::new(),
+            };
+            conversation.ask(2 * i, question);
             conversation.write(&[Piece {
                 text: format!("answer {i}"),
                 drafter: None,
@@ -216,7 +222,7 @@ mod tests {
             let taken = conversation.take_back(n);
             let found = taken
                 .as_ref()
-                .map(|it| (it.question.as_str(), it.answered, it.rewind));
+                .map(|it| (it.question.text.as_str(), it.answered, it.rewind));
             assert_eq!(found, expect, "{fates} {n}");
             assert_eq!(conversation.len(), left, "{fates} {n}");
         };

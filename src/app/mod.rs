@@ -31,6 +31,7 @@ mod engine_event;
 mod loading;
 mod message;
 mod outside;
+mod pasted;
 mod report;
 mod search;
 mod strategies;

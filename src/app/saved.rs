@@ -1,13 +1,15 @@
 //! Saved chats on the screen: the list to pick one from, opening one, and what is told of saving.
 
+use std::borrow::Cow;
+
 use crate::app::block::{Answer, AnswerState, Block, Kind, Summary};
 use crate::app::conversation::Conversation;
 use crate::app::input::Edit;
 use crate::app::keymap::Action;
-use crate::app::{App, Effect};
+use crate::app::{App, Effect, pasted};
 use crate::clean::clean;
 use crate::engine::protocol::FinishReason;
-use crate::session::export::{self, Part, document, one_line, you};
+use crate::session::export::{self, Part, document, one_line, sentence, you};
 use crate::session::record::{Reason, Turn};
 use crate::session::{Entry, Id, Note, Opened, Request};
 
@@ -223,6 +225,13 @@ impl App {
                      and saved as soon as that works again."
                 ),
             ),
+            Note::WrittenAnew(path) => {
+                let path = path.display();
+                let told = format!(
+                    "The file of this chat was gone: all of it is written anew, to {path}."
+                );
+                self.tell(Kind::Notice, &told);
+            }
             Note::SavesAgain => self.tell(Kind::Notice, "Saving works again: nothing is missing."),
         }
         Vec::new()
@@ -245,10 +254,12 @@ impl App {
         self.latest.stats.clear_window();
         self.refresh(true);
         for turn in &conversation.turns {
-            let question = self.transcript.push(Kind::User, &turn.user);
+            let typed = pasted::typed(&turn.user, &turn.pasted);
+            let question = self.transcript.push(Kind::User, &typed.shown());
             self.transcript.push(answer(turn), &turn.answer);
-            self.conversation.put(question, &turn.user, &turn.answer);
+            self.conversation.put(question, typed, &turn.answer);
         }
+        self.dropped(conversation.dropped);
         if let Some(repaired) = repaired {
             self.tell(Kind::Notice, &repaired);
         }
@@ -309,13 +320,16 @@ fn parts<'a>(blocks: &'a [Block], asked: &'a Conversation) -> Vec<Part<'a>> {
     for (i, block) in blocks.iter().enumerate() {
         match &block.kind {
             // The block may show less of a long paste.
-            Kind::User => parts.push(you(asked.question(i).unwrap_or(block.text()), None)),
+            Kind::User => {
+                let text = asked.question(i).map_or(block.text().into(), Cow::from);
+                parts.push(you(text, None));
+            }
             Kind::Assistant(Answer { state, .. }) if *state == AnswerState::Failed => {
                 parts.pop();
             }
             Kind::Assistant(answer) => parts.push(Part {
                 who: answer.model.as_deref().unwrap_or("Model"),
-                text: block.text(),
+                text: block.text().into(),
                 remark: match &answer.state {
                     AnswerState::Ended(summary) => export::remark(Reason::from(summary.reason)),
                     AnswerState::Failed
@@ -330,11 +344,4 @@ fn parts<'a>(blocks: &'a [Block], asked: &'a Conversation) -> Vec<Part<'a>> {
         }
     }
     parts
-}
-
-/// A message of the saver, as a sentence begins.
-fn sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(|c| c.to_uppercase().to_string());
-    first.unwrap_or_default() + chars.as_str()
 }

@@ -12,7 +12,8 @@ use crate::app::input::Edit;
 use crate::app::keymap::{Action, action};
 use crate::app::scroll::Scroll;
 use crate::app::slash::{self, Command as Row, Parsed, Slash};
-use crate::app::{App, Asked, Effect, Msg, Phase, QUIT_WITHIN, Shown};
+use crate::app::typed::Typed;
+use crate::app::{App, Asked, Effect, Msg, Phase, QUIT_WITHIN, Shown, pasted};
 use crate::cancel::Cancel;
 use crate::engine::protocol::Command;
 use crate::session::Request;
@@ -217,11 +218,11 @@ impl App {
                 self.tell(Kind::Error, &message);
                 Vec::new()
             }
-            Parsed::Message(text) => self.send(text),
+            Parsed::Message(text) => self.send(&text),
         }
     }
 
-    fn send(&mut self, text: String) -> Vec<Effect> {
+    fn send(&mut self, text: &str) -> Vec<Effect> {
         if self.is_dead() {
             self.say(ENDED);
             return Vec::new();
@@ -243,20 +244,21 @@ impl App {
             });
             return Vec::new();
         }
-        let mut shown = self.input.typed().shown();
+        let mut typed = self.input.take();
         // It was typed with one `/` more.
-        if text.len() < self.input.text().len() {
-            shown.remove(0);
+        if text.len() < typed.whole().len() {
+            typed.text.remove(0);
         }
-        self.input.take();
-        self.ask(text, &shown)
+        self.ask(typed)
     }
 
-    /// Shows a message, as `shown`, and asks the engine for an answer to it.
-    pub(super) fn ask(&mut self, text: String, shown: &str) -> Vec<Effect> {
+    /// Shows a message and asks the engine for an answer to it.
+    pub(super) fn ask(&mut self, typed: Typed) -> Vec<Effect> {
         let cancel = Cancel::new();
-        let question = self.transcript.push(Kind::User, shown);
-        self.conversation.ask(question, &text);
+        let text = typed.whole();
+        let pasted = pasted::ranges(&typed);
+        let question = self.transcript.push(Kind::User, &typed.shown());
+        self.conversation.ask(question, typed);
         let state = match self.phase {
             Phase::Ready | Phase::Dead => AnswerState::Sent,
             Phase::Starting | Phase::Fetching(_) | Phase::Loading(_) => AnswerState::Waiting,
@@ -274,7 +276,11 @@ impl App {
         self.latest.note = None;
         self.refresh(true);
         self.scroll.to_end();
-        vec![Effect::Engine(Command::Send { text, cancel })]
+        vec![Effect::Engine(Command::Send {
+            text,
+            cancel,
+            pasted,
+        })]
     }
 
     fn run(&mut self, command: Slash, name: &str) -> Vec<Effect> {

@@ -23,7 +23,7 @@ pub struct SessionArgs {
     /// Save this chat, also where only one answer is asked for
     #[arg(long, conflicts_with = "no_save")]
     pub save: bool,
-    /// Do not save this chat [key: session.save]
+    /// Do not save this chat, nor what is typed in it for Ctrl-P and Ctrl-R [key: session.save]
     #[arg(long)]
     pub no_save: bool,
 }

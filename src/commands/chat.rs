@@ -71,7 +71,8 @@ pub fn run(args: &ChatArgs) -> anyhow::Result<Exit> {
             let screen = ScreenSettings {
                 theme: settings.theme,
                 themes: settings.themes,
-                history,
+                // Whoever wants no trace of a chat wants none of what is typed in it.
+                history: history.filter(|_| !args.session.no_save),
             };
             let host = Host::new(start, move || models(context));
             terminal::run(host, saving, app, screen)

@@ -8,8 +8,9 @@ use serde_json::json;
 use crate::clean::clean;
 use crate::cli::session::{SessionsAction, SessionsArgs};
 use crate::session::export::{self, one_line};
+use crate::session::log::Flaw;
 use crate::session::{Entry, Folder, Id, listing};
-use crate::terminal::{Exit, stdout};
+use crate::terminal::{Exit, columns, fitted, stdout};
 
 use super::UsageError;
 
@@ -19,7 +20,10 @@ pub fn run(args: SessionsArgs) -> Result<Exit> {
         .context("there is no home folder with saved chats: set XDG_DATA_HOME to a folder")?;
     match args.action {
         None if args.json => stdout::write_line(&as_json(&folder.list()?)?)?,
-        None => stdout::write(&listing::table(&folder.list()?))?,
+        None => {
+            let table = listing::table(&folder.list()?);
+            stdout::write(&fitted(&table, columns(io::stdout())))?;
+        }
         Some(SessionsAction::Show { id }) => {
             let id = folder.find(&id)?;
             stdout::write(&markdown(&folder, &id)?)?;
@@ -46,10 +50,10 @@ pub fn run(args: SessionsArgs) -> Result<Exit> {
 
 fn markdown(folder: &Folder, id: &Id) -> Result<String> {
     let read = folder.read(id);
-    let (told, flaw) = read.with_context(|| format!("cannot read the saved chat {id}"))?;
-    if let Some(flaw) = flaw {
+    let (told, flaws) = read.with_context(|| format!("cannot read the saved chat {id}"))?;
+    if !flaws.is_empty() {
         // Whoever closed standard error does not want to be told.
-        let told = format!("speck: of {id}, only the beginning is here: {flaw}");
+        let told = format!("speck: not all of {id} is here: {}", Flaw::list(&flaws));
         writeln!(io::stderr(), "{}", clean(&told)).ok();
     }
     Ok(told.markdown(id))

@@ -103,6 +103,7 @@ fn a_message_that_waits_is_answered_first() {
     let ask = Command::Send {
         text: "Hi".into(),
         cancel: Cancel::new(),
+        pasted: Vec::new(),
     };
     handle.commands.send(ask).unwrap();
     go.send(()).unwrap();

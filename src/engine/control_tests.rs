@@ -122,6 +122,7 @@ impl Engine {
         self.tell(Command::Send {
             text: text.to_owned(),
             cancel: Cancel::new(),
+            pasted: Vec::new(),
         });
         let mut answer = String::new();
         self.until(|event| match event {
@@ -314,6 +315,7 @@ fn a_rewind_keeps_the_cache_and_a_refusal_names_a_way_out() {
     engine.tell(Command::Send {
         text: long.clone(),
         cancel: Cancel::new(),
+        pasted: Vec::new(),
     });
     let refused = |event| match event {
         Event::Failed(failure) => Some(failure.message),
@@ -335,6 +337,7 @@ fn a_rewind_keeps_the_cache_and_a_refusal_names_a_way_out() {
     engine.tell(Command::Send {
         text: long,
         cancel: Cancel::new(),
+        pasted: Vec::new(),
     });
     let message = engine.until(refused);
     assert!(
@@ -353,6 +356,7 @@ fn room_is_made_by_dropping_as_few_turns_as_needed() {
     engine.tell(Command::Send {
         text: "and two".into(),
         cancel: Cancel::new(),
+        pasted: Vec::new(),
     });
     let message = engine.until(|event| match event {
         Event::Failed(failure) => Some(failure.message),

@@ -4,6 +4,7 @@
 
 mod commands;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,9 @@ pub enum Command {
         text: String,
         /// Stops this answer: between layers, prefill chunks or rounds.
         cancel: Cancel,
+        /// The bytes of `text` that are long pastes, of which little is shown: for whoever keeps the whole
+        /// conversation.
+        pasted: Vec<Range<usize>>,
     },
     /// Drafts with another strategy from the next round on. The name is one of [`Ready::strategies`].
     SetStrategy(&'static str),

@@ -79,6 +79,7 @@ impl Session {
         self.tell(Command::Send {
             text: text.into(),
             cancel: cancel.clone(),
+            pasted: Vec::new(),
         });
         let mut answer = Answer::default();
         while answer.end.is_none() {

@@ -131,7 +131,7 @@ impl<'a> Worker<'a> {
         self.time_plain_if_quick();
         while let Some(command) = self.next_command() {
             match command {
-                Command::Send { text, cancel } => self.send(text, &cancel),
+                Command::Send { text, cancel, .. } => self.send(text, &cancel),
                 Command::SetStrategy(name) => self.set_strategy(name),
                 Command::Reset => self.forget(Conversation::clear),
                 Command::Rewind { turns, .. } => self.forget(|it| it.rewind(turns)),

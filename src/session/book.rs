@@ -1,7 +1,7 @@
 //! One chat that is being saved: its file, once it has one, and the records that wait for it.
 
-use std::io;
 use std::path::PathBuf;
+use std::{io, iter};
 
 use jiff::Zoned;
 
@@ -83,31 +83,48 @@ impl Book {
         self.waiting.pop();
     }
 
-    /// Writes what waits: all of it, or nothing.
-    pub fn write(&mut self, folder: Option<&Folder>) -> io::Result<()> {
-        if let Some((_, file)) = &mut self.file {
+    /// Writes what waits: all of it, or nothing. Whether its file was taken away, and all is written anew.
+    pub fn write(&mut self, folder: Option<&Folder>) -> io::Result<bool> {
+        let folder = folder.ok_or_else(|| io::Error::other("there is no home folder"));
+        let mut anew = false;
+        if let Some((id, file)) = &mut self.file {
+            if !file.is_in_place()? {
+                let folder = folder?;
+                // Another may stand in its place by now.
+                let ids = iter::once(id.clone()).chain(new_ids());
+                (*id, *file) = first_free(ids, |id| folder.write_anew(id, file))?;
+                anew = true;
+            }
             // A part of an answer is safe from a crash of the program when it is written; a disk that is
             // made to work every two seconds would be heard.
             let is_part = |record: &Record| matches!(record, Record::Partial { .. });
             file.append(&self.waiting, !self.waiting.iter().all(is_part))?;
         } else {
-            let folder = folder.ok_or_else(|| io::Error::other("there is no home folder"))?;
-            self.file = Some(create(folder, &mut self.waiting)?);
+            let (folder, waiting) = (folder?, &mut self.waiting);
+            self.file = Some(first_free(new_ids(), |id| {
+                if let Some(Record::Header(header)) = waiting.first_mut() {
+                    header.id = id.to_string();
+                }
+                folder.create(id, waiting)
+            })?);
         }
         self.waiting.clear();
-        Ok(())
+        Ok(anew)
     }
 }
 
-/// Makes the file that the header's id names, or, where that is taken, of another id.
-fn create(folder: &Folder, records: &mut [Record]) -> io::Result<(Id, SessionFile)> {
+fn new_ids() -> impl Iterator<Item = Id> {
+    iter::repeat_with(|| Id::new(&Zoned::now()))
+}
+
+/// Makes the file that the first id names, or, where that is taken, the next.
+fn first_free(
+    ids: impl Iterator<Item = Id>,
+    mut make: impl FnMut(&Id) -> io::Result<SessionFile>,
+) -> io::Result<(Id, SessionFile)> {
     let mut taken = io::Error::from(io::ErrorKind::AlreadyExists);
-    for _ in 0..MAX_IDS {
-        let id = Id::new(&Zoned::now());
-        if let Some(Record::Header(header)) = records.first_mut() {
-            header.id = id.to_string();
-        }
-        match folder.create(&id, records) {
+    for id in ids.take(MAX_IDS) {
+        match make(&id) {
             Ok(file) => return Ok((id, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => taken = error,
             Err(error) => return Err(error),
@@ -122,9 +139,9 @@ fn n_bytes(record: &Record) -> usize {
             Record::Header(Header { settings, .. }) | Record::Resumed(settings) => {
                 settings.system.as_ref().map_or(0, String::len)
             }
-            Record::Asked { text, .. } | Record::Partial { text } => text.len(),
+            Record::Asked { text, .. } | Record::Partial { text, .. } => text.len(),
             Record::Turn(turn) => turn.user.len() + turn.answer.len(),
-            Record::Rewound { .. } => 0,
+            Record::Rewound { .. } | Record::Dropped { .. } => 0,
             Record::Failed { message } => message.len(),
             Record::System { text } => text.as_ref().map_or(0, String::len),
             Record::Name { name } => name.len(),

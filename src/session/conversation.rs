@@ -1,5 +1,7 @@
 //! Records → the conversation they tell.
 
+use std::ops::Range;
+
 use jiff::Timestamp;
 
 use super::record::{Reason, Record, Settings, Stats, Turn};
@@ -18,6 +20,8 @@ pub struct Conversation {
     pub name: Option<String>,
     /// Messages with their answers.
     pub turns: Vec<Turn>,
+    /// So many of the oldest turns are no longer read by the model.
+    pub dropped: usize,
     /// The last message, where the program ended before a word of the answer was written.
     pub unanswered: Option<String>,
 }
@@ -26,7 +30,10 @@ pub struct Conversation {
 struct Pending {
     time: Timestamp,
     user: String,
+    pasted: Vec<Range<usize>>,
     answer: String,
+    /// Who writes the answer, where that was told.
+    model: Option<String>,
 }
 
 impl Conversation {
@@ -42,6 +49,7 @@ impl Conversation {
             settings: header.settings,
             name: None,
             turns: Vec::new(),
+            dropped: 0,
             unanswered: None,
         };
         let mut pending = None;
@@ -52,18 +60,21 @@ impl Conversation {
                     told.interrupted(pending.take());
                     told.settings = settings;
                 }
-                Record::Asked { time, text } => {
+                Record::Asked { time, text, pasted } => {
                     told.interrupted(pending.take());
                     told.updated = time;
                     pending = Some(Pending {
                         time,
                         user: text,
+                        pasted,
                         answer: String::new(),
+                        model: None,
                     });
                 }
-                Record::Partial { text } => {
+                Record::Partial { text, model } => {
                     if let Some(pending) = &mut pending {
                         pending.answer += &text;
+                        pending.model = model.or(pending.model.take());
                     }
                 }
                 Record::Turn(turn) => {
@@ -72,7 +83,13 @@ impl Conversation {
                     told.turns.push(*turn);
                 }
                 Record::Failed { .. } => pending = None,
-                Record::Rewound { turns } => told.turns.truncate(turns),
+                Record::Rewound { turns } => {
+                    told.turns.truncate(turns);
+                    told.dropped = told.dropped.min(told.turns.len());
+                }
+                Record::Dropped { turns } => {
+                    told.dropped = told.turns.len().min(told.dropped.saturating_add(turns));
+                }
                 Record::System { text } => told.settings.system = text,
                 Record::Name { name } => told.name = Some(name),
             }
@@ -83,20 +100,23 @@ impl Conversation {
 
     /// Takes what there is of an answer for a turn; gives the message when there is nothing.
     fn interrupted(&mut self, pending: Option<Pending>) -> Option<String> {
-        let Pending { time, user, answer } = pending?;
+        let Pending {
+            time,
+            user,
+            pasted,
+            answer,
+            model,
+        } = pending?;
         if answer.is_empty() {
             return Some(user);
         }
-        let model = self
-            .turns
-            .last()
-            .map_or(&self.settings.model, |turn| &turn.model);
         self.turns.push(Turn {
             time,
             user,
+            pasted,
             answer,
             reason: Reason::Interrupted,
-            model: model.clone(),
+            model: model.unwrap_or_else(|| self.model().to_owned()),
             seed: None,
             stats: Stats::default(),
         });
@@ -115,13 +135,13 @@ impl Conversation {
         first.or(self.unanswered.as_deref()).unwrap_or_default()
     }
 
-    /// The turns as the engine takes them.
+    /// The turns that the model reads, as the engine takes them.
     pub fn messages(&self) -> Vec<protocol::Turn> {
         let message = |role, text: &str| protocol::Turn {
             role,
             text: text.to_owned(),
         };
-        let said = self.turns.iter().flat_map(|turn| {
+        let said = self.turns.iter().skip(self.dropped).flat_map(|turn| {
             [
                 message(Role::User, &turn.user),
                 message(Role::Assistant, &turn.answer),

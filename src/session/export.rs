@@ -1,5 +1,6 @@
 //! A conversation as a Markdown document, and where such a document is written.
 
+use std::borrow::Cow;
 use std::env;
 use std::fs::File;
 use std::io::{self, Write};
@@ -18,12 +19,12 @@ const MAX_NUMBERED: u32 = 1000;
 const HEADING: usize = 72;
 
 /// One part of a document.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Part<'a> {
     /// Who speaks.
     pub who: &'a str,
     /// What was said.
-    pub text: &'a str,
+    pub text: Cow<'a, str>,
     /// What is odd about it.
     pub remark: Option<&'a str>,
 }
@@ -51,10 +52,10 @@ impl Conversation {
         let turns = self.turns.iter().flat_map(|turn| {
             let answer = Part {
                 who: &turn.model,
-                text: &turn.answer,
+                text: turn.answer.as_str().into(),
                 remark: remark(turn.reason),
             };
-            [you(&turn.user, None), answer]
+            [you(turn.user.as_str(), None), answer]
         });
         let unanswered = self.unanswered.as_deref();
         let unanswered = unanswered.map(|text| you(text, Some("not answered")));
@@ -64,10 +65,10 @@ impl Conversation {
 }
 
 /// What the user said.
-pub fn you<'a>(text: &'a str, remark: Option<&'a str>) -> Part<'a> {
+pub fn you<'a>(text: impl Into<Cow<'a, str>>, remark: Option<&'a str>) -> Part<'a> {
     Part {
         who: "You",
-        text,
+        text: text.into(),
         remark,
     }
 }
@@ -98,6 +99,13 @@ pub fn one_line(text: &str) -> String {
         line += word;
     }
     line
+}
+
+/// A text as a sentence begins.
+pub fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + chars.as_str()
 }
 
 /// A time by the user's clock, to the minute.

@@ -1,15 +1,17 @@
-//! One saved chat's file, opened to be written: locked, put right if it was damaged, appended to.
+//! One saved chat's file, opened to be written: locked, put right if it was damaged, appended to, and
+//! written anew where it was taken away.
 //!
 //! **It never holds less than what was acknowledged**: an append is whole or undone, and nothing is cut
 //! off a file that was damaged before a copy of it stands beside it.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use super::export::sentence;
 use super::log::{self, Flaw, Log, MAX_FILE};
 use super::record::{Record, encode};
 use crate::files;
@@ -36,6 +38,14 @@ impl SessionFile {
     /// Makes a new file of these records in a folder that exists: whole, or not at all. An error when
     /// there is one of that name.
     pub fn create(path: &Path, records: &[Record]) -> io::Result<Self> {
+        Self::make(path, |new| {
+            must_be_free(path)?;
+            new.append(records, true)
+        })
+    }
+
+    /// Makes a file that `fill` writes, locked before anyone sees it: beside its place, then in it.
+    fn make(path: &Path, fill: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<Self> {
         let new = path.with_extension("new");
         let mut options = File::options();
         options.read(true).append(true).create_new(true).mode(0o600);
@@ -45,27 +55,44 @@ impl SessionFile {
             seq: 0,
             length: 0,
         };
-        let created = this.publish(&new, records);
-        if created.is_err() {
+        let made = lock(&this.file)
+            .map_err(io::Error::other)
+            .and_then(|()| fill(&mut this))
+            .and_then(|()| fs::rename(&new, path));
+        if made.is_err() {
             let _ = fs::remove_file(&new);
         }
-        created.map(|()| this)
-    }
-
-    /// Writes the records, then gives the file its name, which only one program can be about to do.
-    fn publish(&mut self, new: &Path, records: &[Record]) -> io::Result<()> {
-        if self.path.try_exists()? {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
-        lock(&self.file).map_err(io::Error::other)?;
-        self.append(records, true)?;
-        fs::rename(new, &self.path)?;
+        made?;
         // So that the file's name is on the disk too. Where a folder cannot be synced the file is there all the
         // same, and a failure would make another.
-        if let Some(folder) = self.path.parent() {
+        if let Some(folder) = path.parent() {
             File::open(folder).and_then(|folder| folder.sync_all()).ok();
         }
-        Ok(())
+        Ok(this)
+    }
+
+    /// Whether its path still leads to it: it may have been deleted, moved or replaced meanwhile.
+    pub fn is_in_place(&self) -> io::Result<bool> {
+        let own = self.file.metadata()?;
+        match fs::metadata(&self.path) {
+            Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
+            Err(error) if is_nowhere(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes a new file of all that this one holds, which need not be in its place any more. An error when
+    /// there is one of that name.
+    pub fn copy(&self, path: &Path) -> io::Result<Self> {
+        Self::make(path, |new| {
+            must_be_free(path)?;
+            (&self.file).rewind()?;
+            io::copy(&mut (&self.file).take(self.length), &mut new.file)?;
+            new.file.sync_data()?;
+            new.seq = self.seq;
+            new.length = self.length;
+            Ok(())
+        })
     }
 
     /// Opens a chat to go on with it: its records, and what had to be put right, if anything.
@@ -76,45 +103,57 @@ impl SessionFile {
         lock(&file)?;
         let Log {
             records,
+            next,
             good,
-            flaw,
+            flaws,
         } = log::read(BufReader::new(&file))?;
         let mut this = Self {
             file,
             path: path.to_owned(),
-            seq: records.len() as u64,
+            seq: next,
             length: good,
         };
-        let repaired = flaw.map(|flaw| this.repair(flaw)).transpose()?;
+        let repaired = this.repair(&flaws, &records)?;
         Ok((this, records, repaired))
     }
 
-    /// Cuts off what is not whole; says what that was.
-    fn repair(&mut self, flaw: Flaw) -> Result<String> {
+    /// Cuts off what is not whole, and writes a file without a header anew with one; says what that was.
+    fn repair(&mut self, flaws: &[Flaw], records: &[Record]) -> Result<Option<String>> {
+        if flaws.is_empty() {
+            return Ok(None);
+        }
         let rest = self.file.metadata()?.len() - self.length;
-        let said = match flaw {
+        let damaged = |flaw: &Flaw| matches!(flaw, Flaw::Headless(_) | Flaw::Damaged(..));
+        let kept = flaws
+            .iter()
+            .any(damaged)
+            .then(|| self.keep_aside())
+            .transpose()?;
+        let mut said: Vec<String> = flaws.iter().map(|flaw| match flaw {
+            Flaw::Headless(_) => format!("{}.", sentence(&flaw.to_string())),
             Flaw::Unended => {
                 "The end of its last line was missing and has been put there.".to_owned()
             }
             Flaw::Torn => format!(
                 "Its last record was not written to the end ({rest} bytes) and has been cut off."
             ),
-            Flaw::Damaged(line, why) => {
-                let kept = self.keep_aside()?;
-                format!(
-                    "It is damaged from line {line} on ({why}). What stands before that is here; \
-                     the damaged file with the other {rest} bytes is kept as {}.",
-                    kept.display()
-                )
+            Flaw::Damaged(line, why) => format!(
+                "It is damaged from line {line} on ({why}): what stands there, {rest} bytes, is missing."
+            ),
+        }).collect();
+        said.extend(kept.map(|kept| format!("The damaged file is kept as {}.", kept.display())));
+        if let Some(Flaw::Headless(_)) = flaws.first() {
+            let path = self.path.clone();
+            *self = Self::make(&path, |new| new.append(records, true))?;
+        } else {
+            self.undo()?;
+            if !self.ends_line()? {
+                self.file.write_all(b"\n")?;
+                self.length += 1;
             }
-        };
-        self.undo()?;
-        if !self.ends_line()? {
-            self.file.write_all(b"\n")?;
-            self.length += 1;
+            self.file.sync_data()?;
         }
-        self.file.sync_data()?;
-        Ok(said)
+        Ok(Some(said.join(" ")))
     }
 
     /// Whether the last whole record's line has its end.
@@ -149,9 +188,6 @@ impl SessionFile {
 
     /// Appends records, all or none. With `sync` they are on the disk when this returns.
     pub fn append(&mut self, records: &[Record], sync: bool) -> io::Result<()> {
-        if self.file.metadata()?.nlink() == 0 {
-            return Err(io::Error::other("its file has been deleted"));
-        }
         let mut bytes = Vec::new();
         for (record, seq) in records.iter().zip(self.seq..) {
             bytes.extend(encode(seq, record).ok_or_else(too_large)?);
@@ -183,6 +219,24 @@ impl SessionFile {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// There must be no file yet.
+fn must_be_free(path: &Path) -> io::Result<()> {
+    // Not even a link that leads nowhere.
+    match fs::symlink_metadata(path) {
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(error) if is_nowhere(&error) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether an error says that there is no such file: a folder on the way may have given way to a file.
+fn is_nowhere(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 fn too_large() -> io::Error {

@@ -52,7 +52,7 @@ pub struct Summary {
     pub turns: usize,
     /// The model that answered last.
     pub model: String,
-    /// From where on its file is damaged, if it is.
+    /// Where its file is damaged, if it is.
     pub damaged: Option<String>,
 }
 
@@ -110,9 +110,19 @@ impl Folder {
 
     /// Makes the file of a new chat, and the folder where it is missing; both are the user's alone.
     pub fn create(&self, id: &Id, records: &[Record]) -> io::Result<SessionFile> {
-        let mut folder = DirBuilder::new();
-        folder.recursive(true).mode(0o700).create(&self.0)?;
+        self.make()?;
         SessionFile::create(&self.file(id), records)
+    }
+
+    /// Writes all that the file of a chat holds anew, under this id.
+    pub fn write_anew(&self, id: &Id, file: &SessionFile) -> io::Result<SessionFile> {
+        self.make()?;
+        file.copy(&self.file(id))
+    }
+
+    fn make(&self) -> io::Result<()> {
+        let mut folder = DirBuilder::new();
+        folder.recursive(true).mode(0o700).create(&self.0)
     }
 
     /// The ids of all chats, in order.
@@ -143,12 +153,10 @@ impl Folder {
 
     fn entry(&self, id: Id) -> Entry {
         let (updated, summary) = match self.read(&id) {
-            Ok((told, flaw)) => {
-                let damaged = match flaw {
-                    Some(flaw @ Flaw::Damaged(..)) => Some(flaw.to_string()),
-                    // Another speck may be writing it just now.
-                    Some(Flaw::Torn | Flaw::Unended) | None => None,
-                };
+            Ok((told, mut flaws)) => {
+                // A last line that is not whole may be one that another speck is writing just now.
+                flaws.retain(|flaw| matches!(flaw, Flaw::Headless(_) | Flaw::Damaged(..)));
+                let damaged = (!flaws.is_empty()).then(|| Flaw::list(&flaws));
                 (told.updated, Ok(Summary::new(told, damaged)))
             }
             Err(error) => {
@@ -169,25 +177,28 @@ impl Folder {
         Timestamp::try_from(time).ok()
     }
 
-    /// What a chat holds, as far as its file is whole, and why that is not to its end; the file stays as
-    /// it is.
-    pub fn read(&self, id: &Id) -> Result<(Conversation, Option<Flaw>)> {
+    /// What a chat holds, as far as its file is whole, and where it is not; the file stays as it is.
+    pub fn read(&self, id: &Id) -> Result<(Conversation, Vec<Flaw>)> {
         let log = log::read(BufReader::new(files::open(&self.file(id))?))?;
         let told = Conversation::new(log.records).context("it has no header")?;
-        Ok((told, log.flaw))
+        Ok((told, log.flaws))
     }
 
     /// The chat that `text` names: its id, the start of it that no other has, or `last`.
     pub fn find(&self, text: &str) -> Result<Id> {
+        self.find_from(text, None)
+    }
+
+    /// The same from within the chat `current`, which is not the `last` that is meant there.
+    pub fn find_from(&self, text: &str, current: Option<&Id>) -> Result<Id> {
         let ids = self.ids().with_context(|| self.unreadable())?;
         if ids.is_empty() {
             bail!("there are no saved chats yet: `speck chat` saves what is said in it");
         }
         if text == LAST {
-            let last = ids
-                .into_iter()
-                .max_by_key(|id| (self.changed(id), id.clone()));
-            return last.context("there are no saved chats");
+            let others = ids.into_iter().filter(|id| Some(id) != current);
+            let last = others.max_by_key(|id| (self.changed(id), id.clone()));
+            return last.context("there is no other saved chat yet");
         }
         let fitting: Vec<&Id> = ids
             .iter()
@@ -220,10 +231,20 @@ impl Folder {
         Ok((file, conversation, repaired))
     }
 
-    /// Deletes a chat, with the copies that were kept of it when it was damaged.
+    /// Deletes a chat, with the copies that were kept of it when it was damaged. Of a link, only the link
+    /// goes; a folder that has a chat's name stays.
     pub fn delete(&self, id: &Id) -> Result<()> {
         let path = self.file(id);
-        lock(&files::open(&path)?)?;
+        let is = fs::symlink_metadata(&path)?;
+        if is.is_dir() {
+            bail!(
+                "{} is a folder, no chat: move or delete it yourself",
+                path.display()
+            );
+        }
+        if is.is_file() {
+            lock(&files::open(&path)?)?;
+        }
         for entry in fs::read_dir(&self.0)? {
             let beside = entry?.path();
             let end = beside.extension().and_then(|end| end.to_str());

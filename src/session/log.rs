@@ -1,11 +1,14 @@
 //! Bytes → the records of a saved chat, as far as they are whole.
 //!
-//! **What comes out is always a prefix of what was written**: reading ends at the first line that is
-//! not as it was written, and says which and why.
+//! **What comes out was written so, without a gap**: reading ends at the first line that is not as it was
+//! written, and says which and why. Only a damaged beginning is passed over, so that the loss of the header
+//! is not that of the chat: what stands after it is read, under a header that is made up, and this is told.
 
 use std::io::{self, BufRead, Read};
 
-use super::record::{self, MAX_LINE, Record, VERSION};
+use jiff::Timestamp;
+
+use super::record::{self, Header, MAX_LINE, Record, Settings, VERSION};
 
 /// The largest file that is read or written, in bytes.
 pub const MAX_FILE: u64 = 512 << 20;
@@ -15,15 +18,21 @@ pub const MAX_FILE: u64 = 512 << 20;
 pub struct Log {
     /// The records, the header first.
     pub records: Vec<Record>,
-    /// Bytes that they take.
+    /// The number of the next record.
+    pub next: u64,
+    /// Bytes up to the end of the last record.
     pub good: u64,
-    /// Why reading ended before the end of the file.
-    pub flaw: Option<Flaw>,
+    /// What is not as it was written, in order: at most the beginning, and why reading ended before the end
+    /// of the file.
+    pub flaws: Vec<Flaw>,
 }
 
-/// Why reading ended early.
+/// What is not as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
+    /// So many records at the beginning cannot be read, the header among them.
+    #[error("{}", headless(*.0))]
+    Headless(u64),
     /// The last line has no end: the program was killed, or the disk full, while it was written.
     #[error("its last record was not written to the end")]
     Torn,
@@ -33,6 +42,14 @@ pub enum Flaw {
     /// The line of this number, from 1, is not as it was written.
     #[error("it is damaged from line {0} on ({1})")]
     Damaged(usize, String),
+}
+
+impl Flaw {
+    /// What is told of several.
+    pub fn list(flaws: &[Self]) -> String {
+        let told: Vec<String> = flaws.iter().map(Self::to_string).collect();
+        told.join("; ")
+    }
 }
 
 /// Why a file is no saved chat.
@@ -55,15 +72,16 @@ pub enum NoChat {
     TooLarge,
 }
 
-/// Reads a log to its end or its first flaw.
+/// Reads a log to its end or its first flaw behind the beginning.
 pub fn read(mut from: impl BufRead) -> Result<Log, NoChat> {
     let mut log = Log {
         records: Vec::new(),
+        next: 0,
         good: 0,
-        flaw: None,
+        flaws: Vec::new(),
     };
     let mut line = Vec::new();
-    loop {
+    for number in 1.. {
         line.clear();
         let n_read = from
             .by_ref()
@@ -75,40 +93,108 @@ pub fn read(mut from: impl BufRead) -> Result<Log, NoChat> {
         if log.good + n_read as u64 > MAX_FILE {
             return Err(NoChat::TooLarge);
         }
-        match take(&line, log.records.len()) {
-            Ok((record, length, flaw)) => {
-                log.records.push(record);
-                log.good += length as u64;
-                log.flaw = flaw;
+        if log.next == 0 && take(&line, 0, number).is_err() {
+            match first_whole(&line)? {
+                Some(seq) => {
+                    log.next = seq;
+                    log.flaws.push(Flaw::Headless(seq));
+                }
+                None => {
+                    log.good += n_read as u64;
+                    continue;
+                }
             }
-            Err(_) if log.records.is_empty() => {
-                return Err(match record::version(line.trim_ascii_end()) {
-                    Some(version) if version != VERSION => NoChat::Version(version),
-                    Some(_) | None => NoChat::NoHeader,
-                });
-            }
-            Err(flaw) => log.flaw = Some(flaw),
         }
-        if log.flaw.is_some() {
+        let (record, length, flaw) = match take(&line, log.next, number) {
+            Ok(taken) => taken,
+            Err(flaw) => {
+                log.flaws.push(flaw);
+                break;
+            }
+        };
+        log.next += 1;
+        log.good += length as u64;
+        log.records.extend(record);
+        if let Some(flaw) = flaw {
+            log.flaws.push(flaw);
             break;
         }
     }
-    if log.records.is_empty() {
-        return Err(NoChat::Empty);
+    match (log.next, log.good) {
+        (0, 0) => return Err(NoChat::Empty),
+        (0, _) => return Err(NoChat::NoHeader),
+        (_, _) => {}
+    }
+    if let Some(Flaw::Headless(_)) = log.flaws.first() {
+        log.records.insert(0, made_up(&log.records));
     }
     Ok(log)
 }
 
-/// The record of line `index` (from 0), its length in bytes, and what is odd about the line's end.
-fn take(line: &[u8], index: usize) -> Result<(Record, usize, Option<Flaw>), Flaw> {
-    let damaged = |why: String| Flaw::Damaged(index + 1, why);
-    let place = |record: Record| match (&record, index) {
-        (Record::Header(header), 0) if header.version == VERSION => Ok(record),
-        (Record::Header(_), _) => Err("a header stands there".to_owned()),
+/// The number of a line that stands where a header should, if it is a whole record that is not the first.
+fn first_whole(line: &[u8]) -> Result<Option<u64>, NoChat> {
+    if let Some(version) = record::version(line.trim_ascii_end())
+        && version != VERSION
+    {
+        return Err(NoChat::Version(version));
+    }
+    let Some(line) = line.strip_suffix(b"\n") else {
+        return Err(NoChat::NoHeader);
+    };
+    // A record takes more than a byte.
+    Ok(record::number(line).filter(|seq| (1..MAX_FILE).contains(seq)))
+}
+
+/// A header for records without one: what it would tell is not known.
+fn made_up(records: &[Record]) -> Record {
+    let time = records.iter().find_map(|record| match record {
+        Record::Header(Header { settings, .. }) | Record::Resumed(settings) => Some(settings.time),
+        Record::Asked { time, .. } => Some(*time),
+        Record::Turn(turn) => Some(turn.time),
+        Record::Partial { .. }
+        | Record::Failed { .. }
+        | Record::Rewound { .. }
+        | Record::Dropped { .. }
+        | Record::System { .. }
+        | Record::Name { .. } => None,
+    });
+    Record::Header(Header {
+        version: VERSION,
+        id: String::new(),
+        settings: Settings {
+            time: time.unwrap_or(Timestamp::UNIX_EPOCH),
+            model: "unknown".to_owned(),
+            draft: "auto".to_owned(),
+            system: None,
+            sampling: serde_json::Value::Null,
+        },
+    })
+}
+
+/// What is told of a beginning of so many records that cannot be read.
+fn headless(n: u64) -> String {
+    let header = "how the chat was set up is missing, its system prompt too";
+    match n {
+        1 => format!("its first line is damaged: {header}"),
+        n => format!("its first {n} records are damaged: what was said there is missing; {header}"),
+    }
+}
+
+/// The record of number `seq` in line `number` (from 1), if it is of a known kind, its length in bytes, and
+/// what is odd about the line's end.
+fn take(
+    line: &[u8],
+    seq: u64,
+    number: usize,
+) -> Result<(Option<Record>, usize, Option<Flaw>), Flaw> {
+    let damaged = |why: String| Flaw::Damaged(number, why);
+    let place = |record: Option<Record>| match (&record, seq) {
+        (Some(Record::Header(header)), 0) if header.version == VERSION => Ok(record),
+        (Some(Record::Header(_)), _) => Err("a header stands there".to_owned()),
         (_, 0) => Err("it is no header".to_owned()),
         (_, _) => Ok(record),
     };
-    let decode = |bytes: &[u8]| record::decode(bytes, index as u64).and_then(place);
+    let decode = |bytes: &[u8]| record::decode(bytes, seq).and_then(place);
     let Some(whole) = line.strip_suffix(b"\n") else {
         if line.len() > MAX_LINE {
             return Err(damaged(format!("it is longer than {MAX_LINE} bytes")));

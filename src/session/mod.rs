@@ -65,6 +65,8 @@ pub enum Note {
     Trouble(String),
     /// All that was kept in memory meanwhile is saved.
     SavesAgain,
+    /// The chat's file was taken away, and all of it is written anew, to this file.
+    WrittenAnew(PathBuf),
 }
 
 /// A chat that was opened to go on with it.

@@ -6,8 +6,13 @@
 //! {"crc":"9a01b6f2","seq":2,"record":{"turn":{"user":"Hi","answer":"Hello!","reason":"end_of_turn",…}}}
 //! ```
 //! `crc` is the CRC-32 of all bytes of the line after its comma; `seq` counts from 0 without a gap.
+//! A record of a kind that is not known here is passed over: a later speck may have written it.
+
+use std::collections::HashMap;
+use std::ops::Range;
 
 use jiff::Timestamp;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::protocol::FinishReason;
@@ -21,6 +26,12 @@ pub const MAX_LINE: usize = 64 << 20;
 const CRC: (&str, &str) = ("{\"crc\":\"", "\",");
 /// Where the bytes begin that the checksum is of.
 const CHECKED: usize = CRC.0.len() + 8 + CRC.1.len();
+
+/// The kinds of records, as they are written: any other is passed over.
+const KINDS: [&str; 10] = [
+    "header", "resumed", "asked", "partial", "turn", "failed", "rewound", "dropped", "system",
+    "name",
+];
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -36,11 +47,17 @@ pub enum Record {
         time: Timestamp,
         /// What.
         text: String,
+        /// The bytes of it that are long pastes, of which the screen shows little.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pasted: Vec<Range<usize>>,
     },
     /// More of the answer that is being written.
     Partial {
         /// What was added since the record before.
         text: String,
+        /// The model that writes it, by the name it is shown with; told with an answer's first part.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     /// A turn ended: all of it again, so that one record is enough.
     Turn(Box<Turn>),
@@ -52,6 +69,11 @@ pub enum Record {
     /// All but the first turns were taken back.
     Rewound {
         /// Turns that stay.
+        turns: usize,
+    },
+    /// The oldest turns are no longer read by the model: there was no room for them.
+    Dropped {
+        /// How many, beside those that were dropped before.
         turns: usize,
     },
     /// Another system prompt holds from the next message on.
@@ -100,6 +122,9 @@ pub struct Turn {
     pub time: Timestamp,
     /// What the user wrote, raw.
     pub user: String,
+    /// The bytes of it that are long pastes, of which the screen shows little.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pasted: Vec<Range<usize>>,
     /// What the model wrote, raw.
     pub answer: String,
     /// Why the answer ended.
@@ -204,19 +229,45 @@ pub fn encode(seq: u64, record: &Record) -> Option<Vec<u8>> {
     (line.len() <= MAX_LINE).then_some(line)
 }
 
-/// The record of a line without its end, which must be number `seq`; or what is wrong with it.
-pub fn decode(line: &[u8], seq: u64) -> Result<Record, String> {
+/// The record of a line without its end, which must be number `seq`; `None` for one of a kind that is not
+/// known here. An error says what is wrong with the line.
+pub fn decode(line: &[u8], seq: u64) -> Result<Option<Record>, String> {
     if !is_whole(line) {
         return Err("its checksum is wrong".to_owned());
     }
-    let read: Read = serde_json::from_slice(line).map_err(|error| {
-        // Where in the line is of no use to a person, and what it quotes may be anything.
-        format!("it is no record of a chat ({:?} error)", error.classify())
-    })?;
-    if read.seq != seq {
-        return Err(format!("it is number {}, not {seq}", read.seq));
+    let (found, record) = match serde_json::from_slice(line) {
+        Ok(Read { seq, record }) => (seq, Some(record)),
+        Err(error) => match unknown(line) {
+            Some(seq) => (seq, None),
+            // Where in the line is of no use to a person, and what it quotes may be anything.
+            None => {
+                return Err(format!(
+                    "it is no record of a chat ({:?} error)",
+                    error.classify()
+                ));
+            }
+        },
+    };
+    if found != seq {
+        return Err(format!("it is number {found}, not {seq}"));
     }
-    Ok(read.record)
+    Ok(record)
+}
+
+/// The number of a line whose record is of none of [`KINDS`].
+fn unknown(line: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Line<'a> {
+        seq: u64,
+        #[serde(borrow)]
+        record: HashMap<&'a str, IgnoredAny>,
+    }
+    let Line { seq, record } = serde_json::from_slice(line).ok()?;
+    let mut kinds = record.keys();
+    let (Some(kind), None) = (kinds.next(), kinds.next()) else {
+        return None;
+    };
+    (!KINDS.contains(kind)).then_some(seq)
 }
 
 /// The version that a header tells, whatever else stands there.
@@ -238,6 +289,19 @@ pub fn version(line: &[u8]) -> Option<u32> {
     }
     let line: Line = serde_json::from_slice(line).ok()?;
     Some(line.record.header.version)
+}
+
+/// The number of a line without its end, whatever record it holds; `None` where it is not whole.
+pub fn number(line: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Line {
+        seq: u64,
+    }
+    if !is_whole(line) {
+        return None;
+    }
+    let Line { seq } = serde_json::from_slice(line).ok()?;
+    Some(seq)
 }
 
 /// Whether a line begins with the checksum of the rest, spelled exactly as it is written.

@@ -1,11 +1,12 @@
 //! What front ends and engine say to each other → records. Pure: it is given the time.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
 use super::record::{self, Reason, Record, Turn};
-use crate::engine::protocol::{Command, Event, Finished};
+use crate::engine::protocol::{Command, Event, Finished, ModelRef};
 use crate::stats::Stats;
 
 /// How often a part of the answer is recorded while it is being written.
@@ -45,6 +46,8 @@ pub struct Recorder {
     system: Option<String>,
     /// The model that answers, by the name it is shown with.
     model: String,
+    /// What the loaded models are called.
+    models: Option<ModelRef>,
     asked: Option<Asked>,
     /// Whether the chat has messages; before, a system prompt stands in its header.
     begun: bool,
@@ -54,6 +57,7 @@ pub struct Recorder {
 /// A message whose answer has not ended.
 struct Asked {
     user: String,
+    pasted: Vec<Range<usize>>,
     answer: String,
     /// Bytes of the answer that are recorded, and since when.
     recorded: usize,
@@ -67,6 +71,7 @@ impl Recorder {
         Self {
             system,
             model,
+            models: None,
             asked: None,
             begun: false,
             stats: Stats::default(),
@@ -78,14 +83,20 @@ impl Recorder {
         self.system.as_deref()
     }
 
+    /// What the models are called that answer now; `None` before any is loaded.
+    pub fn models(&self) -> Option<&ModelRef> {
+        self.models.as_ref()
+    }
+
     /// A front end sends this to the engine.
     pub fn sent(&mut self, command: &Command, now: Now) -> Option<Step> {
         match command {
-            Command::Send { text, .. } => {
+            Command::Send { text, pasted, .. } => {
                 self.begun = true;
                 self.stats.begin_answer();
                 self.asked = Some(Asked {
                     user: text.clone(),
+                    pasted: pasted.clone(),
                     answer: String::new(),
                     recorded: 0,
                     since: now.instant,
@@ -94,6 +105,7 @@ impl Recorder {
                 Some(Step::Write(Record::Asked {
                     time: now.time,
                     text: text.clone(),
+                    pasted: pasted.clone(),
                 }))
             }
             Command::Reset => {
@@ -131,6 +143,7 @@ impl Recorder {
                     self.stats = Stats::default();
                 }
                 self.model.clone_from(&ready.target);
+                self.models = Some(ready.models.clone());
                 None
             }
             Event::Baseline(baseline) => {
@@ -147,6 +160,10 @@ impl Recorder {
                 let due = now.instant >= asked.since + PARTIAL_PERIOD;
                 if due { self.rest(now.instant) } else { None }
             }
+            // Whoever was asked to make room and need not says so too.
+            Event::Dropped { turns } => {
+                (*turns > 0).then_some(Step::Write(Record::Dropped { turns: *turns }))
+            }
             Event::Finished(finished) => {
                 let asked = self.asked.take()?;
                 Some(Step::Write(self.ended(asked, finished, now.time)))
@@ -159,7 +176,6 @@ impl Recorder {
             }
             Event::Fetch(_)
             | Event::Loading(_)
-            | Event::Dropped { .. }
             | Event::NotLoaded(_)
             | Event::Options(_)
             | Event::Strategy(_)
@@ -172,9 +188,10 @@ impl Recorder {
     pub fn rest(&mut self, now: Instant) -> Option<Step> {
         let asked = self.asked.as_mut()?;
         let text = asked.answer[asked.recorded..].to_owned();
+        let model = (asked.recorded == 0).then(|| self.model.clone());
         asked.recorded = asked.answer.len();
         asked.since = now;
-        (!text.is_empty()).then_some(Step::Write(Record::Partial { text }))
+        (!text.is_empty()).then_some(Step::Write(Record::Partial { text, model }))
     }
 
     fn ended(&self, asked: Asked, finished: &Finished, time: Timestamp) -> Record {
@@ -189,6 +206,7 @@ impl Recorder {
         Record::Turn(Box::new(Turn {
             time,
             user: asked.user,
+            pasted: asked.pasted,
             answer: asked.answer + &finished.rest,
             reason: Reason::from(finished.reason),
             model: self.model.clone(),

@@ -4,6 +4,8 @@
 //! what was sent is on the disk, and dropping the saver, also in a panic, writes what there is.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
 use std::time::Duration;
@@ -13,7 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::record::Settings;
 use super::writer::Writer;
 use super::{Ended, Folder, Id, Note, Request, SessionFile};
-use crate::engine::protocol::{Command, Event};
+use crate::engine::protocol::{Command, Event, Round};
 
 /// How often a write that failed is tried again.
 const RETRY: Duration = Duration::from_secs(2);
@@ -40,9 +42,23 @@ enum Job {
     End(SyncSender<Ended>),
 }
 
+/// Jobs that wait before it is told that the disk does not answer: those of some ten seconds of an answer. So
+/// many are there only where the thread is held up, as it is by a disk that sleeps or a share that is gone.
+const MANY: usize = 500;
+
+/// What waits for the thread.
+#[derive(Default)]
+struct Queue {
+    waiting: AtomicUsize,
+    /// Whether it was told that much waits.
+    told: AtomicBool,
+}
+
 /// A front end's end of the line to the saver's thread.
 pub struct Saver {
     to: Sender<Job>,
+    queue: Arc<Queue>,
+    notes: UnboundedSender<Note>,
 }
 
 /// Ends saving from another thread, when the one that has the [`Saver`] cannot.
@@ -59,14 +75,20 @@ impl Saver {
         notes: UnboundedSender<Note>,
     ) -> io::Result<Self> {
         let (to, jobs) = mpsc::channel();
+        let queue = Arc::new(Queue::default());
+        let this = Self {
+            to,
+            queue: Arc::clone(&queue),
+            notes: notes.clone(),
+        };
         thread::Builder::new().name("saver".into()).spawn(move || {
             let mut writer = Writer::new(setup, notes);
             if let Some((id, file)) = open {
                 writer.go_on(id, file);
             }
-            work(&mut writer, &jobs);
+            work(&mut writer, &jobs, &queue);
         })?;
-        Ok(Self { to })
+        Ok(this)
     }
 
     /// The front end sends this to the engine. To be told before that is done.
@@ -79,15 +101,20 @@ impl Saver {
         match event {
             Event::Fetch(_)
             | Event::Loading(_)
-            | Event::Dropped { .. }
             | Event::NotLoaded(_)
             | Event::Options(_)
             | Event::Strategy(_)
             | Event::StrategyRefused(_)
             | Event::Prefill { .. } => {}
+            // What is not saved need not wait for the disk.
+            Event::Round(round) => self.tell(Job::Heard(Event::Round(Round {
+                note: None,
+                explanation: None,
+                ..round.clone()
+            }))),
             Event::Ready(_)
             | Event::Baseline(_)
-            | Event::Round(_)
+            | Event::Dropped { .. }
             | Event::Finished(_)
             | Event::Failed(_) => self.tell(Job::Heard(event.clone())),
         }
@@ -119,6 +146,13 @@ impl Saver {
     }
 
     fn tell(&self, job: Job) {
+        let waiting = self.queue.waiting.fetch_add(1, Ordering::Relaxed);
+        if waiting >= MANY && !self.queue.told.swap(true, Ordering::Relaxed) {
+            // A front end that has gone needs no news.
+            let _ = self
+                .notes
+                .send(Note::Trouble("the disk does not answer".to_owned()));
+        }
         // A thread that has ended has closed its files, and the program is about to end.
         let _ = self.to.send(job);
     }
@@ -149,7 +183,7 @@ impl Closer {
 }
 
 /// Does jobs in order until one says to end.
-fn work(writer: &mut Writer, jobs: &Receiver<Job>) {
+fn work(writer: &mut Writer, jobs: &Receiver<Job>, queue: &Queue) {
     loop {
         let job = if writer.is_behind() {
             match jobs.recv_timeout(RETRY) {
@@ -162,6 +196,15 @@ fn work(writer: &mut Writer, jobs: &Receiver<Job>) {
         } else {
             jobs.recv().ok()
         };
+        match &job {
+            Some(Job::Sent(_) | Job::Heard(_) | Job::Ask(_) | Job::Settle(_)) => {
+                let before = queue.waiting.fetch_sub(1, Ordering::Relaxed);
+                if before == 1 && queue.told.swap(false, Ordering::Relaxed) {
+                    writer.caught_up();
+                }
+            }
+            Some(Job::End(_)) | None => {}
+        }
         match job {
             Some(Job::Sent(command)) => writer.sent(&command),
             Some(Job::Heard(event)) => writer.heard(&event),
@@ -171,5 +214,53 @@ fn work(writer: &mut Writer, jobs: &Receiver<Job>) {
             Some(Job::End(ended)) => return drop(ended.try_send(writer.end())),
             None => return drop(writer.end()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc::unbounded_channel;
+
+    use super::*;
+    use crate::session::record::Settings;
+
+    #[test]
+    fn a_disk_that_does_not_answer_is_told_and_its_end() {
+        let (to, jobs) = mpsc::channel();
+        let (notes, mut told) = unbounded_channel();
+        let saver = Saver {
+            to,
+            queue: Arc::default(),
+            notes: notes.clone(),
+        };
+        let baseline = Event::Baseline(crate::engine::protocol::Baseline {
+            per_token: Duration::from_millis(1),
+            context: 1,
+        });
+        for _ in 0..MANY {
+            saver.heard(&baseline);
+        }
+        assert!(told.try_recv().is_err());
+        for _ in 0..MANY {
+            saver.heard(&baseline);
+        }
+        assert!(matches!(told.try_recv(), Ok(Note::Trouble(why)) if why.contains("disk")));
+        assert!(told.try_recv().is_err(), "told once");
+        let (ended, _wait) = mpsc::sync_channel(1);
+        saver.to.send(Job::End(ended)).unwrap();
+        let setup = Setup {
+            folder: None,
+            save: true,
+            settings: Settings {
+                time: jiff::Timestamp::UNIX_EPOCH,
+                model: String::new(),
+                draft: String::new(),
+                system: None,
+                sampling: serde_json::Value::Null,
+            },
+        };
+        work(&mut Writer::new(setup, notes), &jobs, &saver.queue);
+        assert!(matches!(told.try_recv(), Ok(Note::SavesAgain)));
+        assert!(told.try_recv().is_err());
     }
 }

@@ -36,12 +36,14 @@ fn asked(text: &str) -> Record {
     Record::Asked {
         time: time(),
         text: text.to_owned(),
+        pasted: Vec::new(),
     }
 }
 
 fn partial(text: &str) -> Record {
     Record::Partial {
         text: text.to_owned(),
+        model: Some("Scripted".to_owned()),
     }
 }
 
@@ -49,6 +51,7 @@ fn turn(user: &str, answer: &str) -> Record {
     Record::Turn(Box::new(Turn {
         time: time(),
         user: user.to_owned(),
+        pasted: Vec::new(),
         answer: answer.to_owned(),
         reason: Reason::EndOfTurn,
         model: "scripted".to_owned(),
@@ -76,7 +79,9 @@ fn sample() -> Vec<Record> {
             message: "no".to_owned(),
         },
         asked("more"),
+        Record::Dropped { turns: 1 },
         turn("more", "Yes."),
+        Record::Rewound { turns: 2 },
     ]
 }
 
@@ -84,6 +89,12 @@ fn bytes(records: &[Record]) -> Vec<u8> {
     let lines = records.iter().zip(0..);
     let lines = lines.map(|(record, seq)| encode(seq, record).unwrap());
     lines.collect::<Vec<_>>().concat()
+}
+
+/// A line with the right checksum for any content.
+fn line_of(content: &str) -> Vec<u8> {
+    let crc = crc32fast::hash(content.as_bytes());
+    format!("{{\"crc\":\"{crc:08x}\",{content}\n").into_bytes()
 }
 
 /// Lines that end in these bytes.

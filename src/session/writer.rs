@@ -15,7 +15,7 @@ use super::recorder::{Now, Recorder, Step};
 use super::saver::Setup;
 use super::{Ended, Id, Note, Opened, Request, SessionFile, export};
 use crate::clean::clean;
-use crate::engine::protocol::{Command, Event};
+use crate::engine::protocol::{Command, Event, ModelRef};
 
 /// Bytes of text that wait to be written at most.
 pub const MAX_WAITING: usize = 64 << 20;
@@ -84,11 +84,15 @@ impl Writer {
     }
 
     fn write(&mut self, record: Record) {
-        let settings = Settings {
+        let mut settings = Settings {
             time: Timestamp::now(),
             system: self.recorder.system().map(str::to_owned),
             ..self.setup.settings.clone()
         };
+        if let Some(ModelRef { target, draft }) = self.recorder.models() {
+            settings.model.clone_from(target);
+            settings.draft.clone_from(draft);
+        }
         self.now().push(record, settings);
         let waiting: usize = self.books.iter().map(Book::n_bytes).sum();
         if waiting > MAX_WAITING {
@@ -101,15 +105,22 @@ impl Writer {
     /// Tries to write what waits, oldest first.
     pub fn write_waiting(&mut self) {
         let mut failed = None;
+        let mut anew = None;
         for book in self
             .books
             .iter_mut()
             .filter(|book| !book.waiting().is_empty())
         {
             match book.write(self.setup.folder.as_ref()) {
-                Ok(()) => self.saved = book.place(),
+                Ok(is_anew) => {
+                    self.saved = book.place();
+                    anew = anew.or(self.saved.clone().filter(|_| is_anew));
+                }
                 Err(error) => failed = Some(error),
             }
+        }
+        if let Some((_, path)) = anew {
+            self.tell(Note::WrittenAnew(path));
         }
         match failed {
             Some(error) => self.troubled(&error),
@@ -122,6 +133,13 @@ impl Writer {
         let why = error.to_string();
         if self.trouble.replace(why.clone()).is_none() {
             self.tell(Note::Trouble(why));
+        }
+    }
+
+    /// All that was told while the disk did not answer has been taken.
+    pub fn caught_up(&mut self) {
+        if self.trouble.is_none() {
+            self.tell(Note::SavesAgain);
         }
     }
 
@@ -165,7 +183,7 @@ impl Writer {
     fn open(&mut self, text: &str) -> anyhow::Result<Opened> {
         let folder = self.setup.folder.clone();
         let folder = folder.ok_or_else(|| anyhow::anyhow!(NO_HOME))?;
-        let id = folder.find(text)?;
+        let id = folder.find_from(text, self.id())?;
         anyhow::ensure!(self.id() != Some(&id), "this chat is {id} already");
         let (file, conversation, repaired) = folder.open(&id)?;
         self.go_on(id.clone(), file);
@@ -194,6 +212,7 @@ impl Writer {
         }
         let rest = self.recorder.rest(std::time::Instant::now());
         self.take(rest);
+        let named = name.as_ref().map(|name| format!(" as {name}"));
         if let Some(name) = name {
             self.write(Record::Name { name });
         } else {
@@ -203,7 +222,8 @@ impl Writer {
             (None, Some(id)) => {
                 let file = self.setup.folder.as_ref().map(|folder| folder.file(id));
                 let place = file.map_or(String::new(), |file| format!(", in {}", file.display()));
-                Ok(format!("saved as {id}{place}"))
+                let named = named.unwrap_or_default();
+                Ok(format!("saved{named}: {id}{place}"))
             }
             (Some(why), _) => Err(format!("it cannot be saved now: {why}")),
             (None, None) => Err("it cannot be saved now".to_owned()),
@@ -220,7 +240,8 @@ impl Writer {
             .then(|| format!("more than {MAX_WAITING} bytes waited for the disk"));
         let behind = self.is_behind();
         Ended {
-            saved: self.saved.clone(),
+            // It may have been deleted since.
+            saved: self.saved.clone().filter(|(_, path)| path.exists()),
             unsaved: self.trouble.clone().filter(|_| behind).or(lost),
         }
     }

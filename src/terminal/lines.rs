@@ -24,6 +24,7 @@ use crate::session::{Note, Opened, Request, listing};
 
 use self::input::lines_of_stdin;
 use super::clipboard;
+use super::columns::{columns, fitted};
 use super::exit::Exit;
 use super::saving::{Saving, other_model};
 use super::signals::outlive_file_size_limit;
@@ -296,10 +297,20 @@ impl Chat {
                 tell("saving works again: nothing is missing");
                 return Ok(());
             }
+            Note::WrittenAnew(path) => {
+                let path = path.display();
+                tell(&format!(
+                    "the file of this chat was gone: all of it is written anew, to {path}"
+                ));
+                return Ok(());
+            }
             Note::Listed(Ok(entries)) if entries.is_empty() => {
                 tell("there is no other saved chat yet");
             }
-            Note::Listed(Ok(entries)) => tell(listing::table(&entries).trim_end()),
+            Note::Listed(Ok(entries)) => {
+                let table = fitted(&listing::table(&entries), columns(io::stderr()));
+                tell(table.trim_end());
+            }
             Note::Listed(Err(why)) | Note::Refused(why) => {
                 tell(&why);
                 self.failed = true;

@@ -18,6 +18,7 @@ pub mod history_file;
 mod signals;
 pub mod themes;
 
+mod columns;
 pub mod depth;
 pub mod exit;
 pub mod host;
@@ -38,6 +39,7 @@ use tokio::time::timeout;
 
 use crate::engine::protocol::Handle;
 
+pub use columns::{columns, fitted};
 pub use exit::Exit;
 pub use host::Host;
 pub use run::{ScreenSettings, run};

@@ -72,6 +72,7 @@ async fn run(
     let ask = Command::Send {
         text: question,
         cancel: cancel.clone(),
+        pasted: Vec::new(),
     };
     send(ask);
     let mut ready = false;

@@ -20,7 +20,7 @@ mod answer;
 mod auto;
 mod color;
 mod find;
-mod format;
+pub mod format;
 mod help;
 mod input;
 mod panel;

@@ -20,7 +20,7 @@ use crate::app::picker::Picker;
 use crate::app::wrap::{Break, text_width, wrap};
 use crate::clean::clean;
 use crate::engine::protocol::ModelEntry;
-use crate::ui::format::bytes;
+use crate::ui::format::{bytes, cut};
 use crate::ui::theme::Theme;
 use crate::ui::{put, put_ends};
 
@@ -154,22 +154,6 @@ fn paragraph(text: &str, from: u16, theme: &Theme, area: Rect, buffer: &mut Buff
         );
     }
     u16::try_from(lines.len()).unwrap_or(u16::MAX)
-}
-
-/// As much of `text` as `columns` hold, with `…` where some is left out.
-fn cut(text: &str, columns: usize) -> String {
-    if text_width(text) <= columns {
-        return text.to_owned();
-    }
-    let mut kept = String::new();
-    for c in text.chars() {
-        kept.push(c);
-        if text_width(&kept) >= columns {
-            kept.pop();
-            break;
-        }
-    }
-    if columns > 0 { kept + "…" } else { kept }
 }
 
 fn below(area: Rect, rows: u16) -> Rect {

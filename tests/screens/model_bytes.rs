@@ -100,6 +100,7 @@ fn what_a_model_writes_byte_by_byte_is_harmless() {
             Command::Send {
                 text: "q".to_owned(),
                 cancel: Cancel::new(),
+                pasted: Vec::new(),
             },
         ] {
             engine.commands.send(command).unwrap();

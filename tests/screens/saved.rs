@@ -61,6 +61,22 @@ pub fn listed(size: (u16, u16)) -> User {
 }
 
 fn opened(unanswered: Option<&str>, model: &str) -> Note {
+    let turn = serde_json::json!({
+        "time": "2026-11-30T14:32:00Z", "user": "Why is the \u{1b}sky blue?", "answer": "Because of **light**.",
+        "reason": "end_of_turn", "model": model, "seed": null,
+        "stats": { "answer_tokens": 6, "tokens_per_second": 47.5, "tokens_per_pass": 2.0, "speed_up": 1.5 },
+    });
+    let turn: Turn = serde_json::from_value(turn).unwrap();
+    let asked = unanswered.map(|text| Record::Asked {
+        time: Timestamp::UNIX_EPOCH,
+        text: text.to_owned(),
+        pasted: Vec::new(),
+    });
+    let turn = Record::Turn(Box::new(turn));
+    opened_with([turn].into_iter().chain(asked).collect())
+}
+
+fn opened_with(records: Vec<Record>) -> Note {
     let time = Timestamp::UNIX_EPOCH;
     let header = Header {
         version: VERSION,
@@ -73,18 +89,8 @@ fn opened(unanswered: Option<&str>, model: &str) -> Note {
             sampling: serde_json::Value::Null,
         },
     };
-    let turn = serde_json::json!({
-        "time": "2026-11-30T14:32:00Z", "user": "Why is the \u{1b}sky blue?", "answer": "Because of **light**.",
-        "reason": "end_of_turn", "model": model, "seed": null,
-        "stats": { "answer_tokens": 6, "tokens_per_second": 47.5, "tokens_per_pass": 2.0, "speed_up": 1.5 },
-    });
-    let turn: Turn = serde_json::from_value(turn).unwrap();
-    let asked = unanswered.map(|text| Record::Asked {
-        time,
-        text: text.to_owned(),
-    });
-    let records = [Record::Header(header), Record::Turn(Box::new(turn))];
-    let conversation = Conversation::new(records.into_iter().chain(asked)).unwrap();
+    let records = [Record::Header(header)].into_iter().chain(records);
+    let conversation = Conversation::new(records).unwrap();
     Note::Opened(Box::new(Opened {
         id: Id::parse("20261130-1432-k3f").unwrap(),
         conversation,
@@ -132,6 +138,102 @@ fn a_chat_that_goes_on() {
     says_not(&user, "This chat was with");
     user.hear(ready());
     says(&user, "This chat was with Qwen3-0.6B; it goes on with");
+}
+
+/// A chat of one turn, as it is saved: its message is long and was pasted after `Read: `.
+fn long_paste() -> (String, Turn) {
+    let lines: Vec<String> = (1..=30).map(|i| format!("line {i}")).collect();
+    let pasted = lines.join("\n");
+    let turn = serde_json::json!({
+        "time": "2026-11-30T14:32:00Z", "user": format!("Read: {pasted}"), "answer": "Thirty.",
+        "pasted": [{ "start": 6, "end": 6 + pasted.len() }],
+        "reason": "end_of_turn", "model": "m", "seed": null, "stats": {},
+    });
+    (pasted, serde_json::from_value(turn).unwrap())
+}
+
+#[test]
+fn a_long_paste_stays_folded() {
+    let (pasted, turn) = long_paste();
+    let folded = "[26 more of 30 pasted lines]";
+    let check = |user: &mut User| {
+        let whole = format!("send Read: {pasted}");
+        for keys in ["/retry<Enter>", "/edit<Enter><Enter>"] {
+            user.effects.clear();
+            user.keys(keys);
+            user.stream("Thirty.", "plain", &[0]);
+            user.finish(FinishReason::EndOfTurn);
+            assert!(user.effects.contains(&whole), "{keys}: {:?}", user.effects);
+            let [question, _] = user.app.transcript().blocks() else {
+                panic!("{keys}")
+            };
+            assert!(
+                question.text().ends_with(folded),
+                "{keys}: {}",
+                question.text()
+            );
+        }
+        user.keys("/edit<Enter>");
+        says(user, "Read: [pasted 30 lines]");
+    };
+    let mut user = User::ready(SIZE);
+    user.keys("Read: ");
+    user.update(Msg::Paste(pasted.clone()));
+    user.keys("<Enter>");
+    user.stream("Thirty.", "plain", &[0]);
+    user.finish(FinishReason::EndOfTurn);
+    check(&mut user);
+    let mut user = User::ready(SIZE);
+    user.update(Msg::Session(opened_with(vec![Record::Turn(Box::new(
+        turn,
+    ))])));
+    says(&user, folded);
+    check(&mut user);
+}
+
+#[test]
+fn a_chat_that_goes_on_shows_where_the_dropped_part_ends() {
+    let (_, turn) = long_paste();
+    let turn = |user: &str| {
+        Record::Turn(Box::new(Turn {
+            user: user.to_owned(),
+            pasted: Vec::new(),
+            ..turn.clone()
+        }))
+    };
+    let mut user = User::ready(SIZE);
+    let records = vec![
+        turn("one"),
+        turn("two"),
+        Record::Dropped { turns: 1 },
+        turn("three"),
+    ];
+    user.update(Msg::Session(opened_with(records)));
+    assert_eq!(user.effects[1], "restore two | Thirty. | three | Thirty.");
+    let kinds: Vec<&str> = user
+        .app
+        .transcript()
+        .blocks()
+        .iter()
+        .map(|it| it.text())
+        .collect();
+    assert!(
+        kinds[2].starts_with("↑ The turn above is no longer part"),
+        "{kinds:?}"
+    );
+    assert_eq!(kinds[3], "two");
+    // What is taken back then leaves the log right: all turns count.
+    user.effects.clear();
+    user.keys("/retry<Enter>");
+    assert_eq!(user.effects, ["rewind to 1 of 2", "send three"]);
+}
+
+#[test]
+fn a_chat_that_was_written_anew_is_told() {
+    let mut user = User::ready(SIZE);
+    user.update(Msg::Session(Note::WrittenAnew("/tmp/\u{1b}x.jsonl".into())));
+    says(&user, "all of it is written anew");
+    says(&user, "/tmp/␛x.jsonl");
 }
 
 /// Opens the list, types `keys`.

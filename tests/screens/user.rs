@@ -78,7 +78,7 @@ impl User {
     pub fn update(&mut self, msg: Msg) {
         for effect in self.app.update(msg, self.now) {
             self.effects.push(match effect {
-                Effect::Engine(Command::Send { text, cancel }) => {
+                Effect::Engine(Command::Send { text, cancel, .. }) => {
                     self.cancels.push(cancel);
                     format!("send {text}")
                 }

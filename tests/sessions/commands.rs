@@ -158,7 +158,7 @@ fn a_damaged_chat_is_told_and_kept_aside() {
     assert!(out.contains("damaged from line 5 on"), "{out}");
     let (out, err) = home.check(&["sessions", "show", "last"], "", 0);
     assert!(
-        out.contains("hello there") && err.contains("only the beginning"),
+        out.contains("hello there") && err.contains("not all of"),
         "{err}"
     );
     home.chat(&["--resume", "last"], "more\n");
@@ -171,6 +171,34 @@ fn a_damaged_chat_is_told_and_kept_aside() {
     );
     let (out, err) = home.check(&["sessions", "show", "last"], "", 0);
     assert!(out.contains("\nmore\n") && err.is_empty(), "{err}");
+}
+
+#[test]
+fn a_chat_without_its_header_is_shown_and_goes_on() {
+    let home = home_with_a_chat();
+    let path = &home.files()[0];
+    let mut bytes = fs::read(path).unwrap();
+    bytes[50] ^= 1;
+    fs::write(path, &bytes).unwrap();
+    let (out, _) = home.check(&["sessions"], "", 0);
+    assert!(
+        out.contains("2 turns") && out.contains("first line is damaged"),
+        "{out}"
+    );
+    let (out, err) = home.check(&["sessions", "show", "last"], "", 0);
+    assert!(
+        out.contains("hello there") && out.contains("and again"),
+        "{out}"
+    );
+    assert!(err.contains("its system prompt too"), "{err}");
+    home.chat(&["--resume", "last"], "more\n");
+    assert_eq!(fs::read(&home.files()[0]).unwrap(), bytes, "kept as it was");
+    let (out, err) = home.check(&["sessions", "show", "last"], "", 0);
+    assert!(
+        out.contains("hello there") && out.contains("\nmore\n"),
+        "{out}"
+    );
+    assert_eq!(err, "");
 }
 
 #[test]

@@ -118,14 +118,19 @@ fn what_was_typed_is_there_in_the_next_run() {
 
 #[test]
 fn a_history_that_is_not_wanted_is_not_kept() {
+    check_no_history("[screen]\nhistory = false\n", &[]);
+    check_no_history("", &["--no-save"]);
+}
+
+fn check_no_history(settings: &str, args: &[&str]) {
     let home = tempfile::tempdir().unwrap();
     let config = home.path().join("config.toml");
-    fs::write(&config, "[screen]\nhistory = false\n").unwrap();
+    fs::write(&config, settings).unwrap();
     let here = [
         ("XDG_DATA_HOME", home.path().to_str().unwrap()),
         ("SPECK_CONFIG", config.to_str().unwrap()),
     ];
-    let mut pty = Pty::chat_with(&[], &here);
+    let mut pty = Pty::chat_with(args, &here);
     pty.wait_for("scripted");
     pty.keys("secret");
     pty.keys(CTRL_C);

@@ -33,6 +33,7 @@ impl Chat {
         let command = Command::Send {
             text: text.to_owned(),
             cancel: Cancel::new(),
+            pasted: Vec::new(),
         };
         self.steps.extend(self.recorder.sent(&command, self.now));
     }
@@ -126,9 +127,13 @@ fn a_long_answer_is_recorded_in_parts_every_two_seconds() {
     for word in ["a", "b", "c", "d", "e"] {
         chat.round(word, 900);
     }
-    assert_eq!(chat.records()[1..], [partial("abc")]);
+    let part = |text: &str, model: Option<&str>| Record::Partial {
+        text: text.to_owned(),
+        model: model.map(str::to_owned),
+    };
+    assert_eq!(chat.records()[1..], [part("abc", Some("scripted"))]);
     chat.steps.extend(chat.recorder.rest(chat.now.instant));
-    assert_eq!(chat.records()[2..], [partial("de")]);
+    assert_eq!(chat.records()[2..], [part("de", None)]);
     assert_eq!(chat.recorder.rest(chat.now.instant), None);
     assert_eq!(said(&chat.conversation()), ["Hi|abcde"]);
     assert_eq!(chat.conversation().turns[0].reason, Reason::Interrupted);
@@ -165,6 +170,12 @@ fn a_new_conversation_begins_another_chat() {
 fn a_restored_conversation_brings_its_system_prompt() {
     let told = Conversation::new(sample()).unwrap();
     let turns = told.messages();
+    assert_eq!(turns.len(), 2, "without what was dropped");
+    let turns = Conversation {
+        dropped: 0,
+        ..told.clone()
+    }
+    .messages();
     let roles: Vec<Role> = turns.iter().map(|turn| turn.role).collect();
     let expect = [Role::User, Role::Assistant, Role::User, Role::Assistant];
     assert_eq!(roles, expect);
@@ -207,6 +218,62 @@ fn the_log_keeps_what_the_whole_chat_keeps() {
     // The engine has forgotten three turns to make room; the log has them.
     let step = recorder.sent(&Command::Rewind { turns: 2, all: 5 }, now);
     assert_eq!(step, Some(Step::Write(Record::Rewound { turns: 5 })));
+}
+
+#[test]
+fn what_was_dropped_stays_dropped() {
+    let check = |records: &[Record], read: &[&str], dropped| {
+        let told = Conversation::new(std::iter::once(header()).chain(records.iter().cloned()));
+        let told = told.unwrap();
+        let messages = told.messages();
+        let users = messages.iter().filter(|turn| turn.role == Role::User);
+        let users: Vec<&str> = users.map(|turn| turn.text.as_str()).collect();
+        assert_eq!(
+            (users, told.dropped),
+            (read.to_vec(), dropped),
+            "{records:?}"
+        );
+    };
+    let drop = |turns| Record::Dropped { turns };
+    let rewound = |turns| Record::Rewound { turns };
+    let three = [turn("a", "1"), turn("b", "2"), turn("c", "3")];
+    let and = |more: &[Record]| [&three[..], more].concat();
+    check(&three, &["a", "b", "c"], 0);
+    check(&and(&[drop(1)]), &["b", "c"], 1);
+    check(&and(&[asked("d"), drop(2), turn("d", "4")]), &["c", "d"], 2);
+    check(&and(&[drop(1), drop(1)]), &["c"], 2);
+    check(&and(&[drop(2), rewound(1), turn("e", "5")]), &["e"], 1);
+    check(&and(&[drop(2), rewound(0), turn("e", "5")]), &["e"], 0);
+    check(&and(&[drop(usize::MAX), drop(usize::MAX)]), &[], 3);
+}
+
+#[test]
+fn dropping_is_recorded_where_something_went() {
+    let check = |turns, expect: Option<Record>| {
+        let mut chat = Chat::new();
+        chat.hear(&Event::Dropped { turns });
+        assert_eq!(chat.records(), Vec::from_iter(expect));
+    };
+    check(0, None);
+    check(2, Some(Record::Dropped { turns: 2 }));
+}
+
+#[test]
+fn an_interrupted_answer_names_the_model_that_wrote_it() {
+    let check = |records: &[Record], expect: &str| {
+        let told = Conversation::new(std::iter::once(header()).chain(records.iter().cloned()));
+        assert_eq!(told.unwrap().turns.last().unwrap().model, expect);
+    };
+    let part = |model: Option<&str>| Record::Partial {
+        text: "b".to_owned(),
+        model: model.map(str::to_owned),
+    };
+    let told = part(Some("Qwen3 0.6B"));
+    check(&[asked("a"), told.clone()], "Qwen3 0.6B");
+    check(&[asked("a"), told.clone(), part(None)], "Qwen3 0.6B");
+    check(&[turn("x", "y"), asked("a"), told], "Qwen3 0.6B");
+    // As older versions wrote it.
+    check(&[asked("a"), part(None)], "scripted");
 }
 
 #[test]

@@ -5,12 +5,6 @@ use std::io::{BufReader, Read, repeat};
 use super::*;
 use crate::session::log::{Flaw, NoChat, read};
 
-/// A line with the right checksum for any content.
-fn line(content: &str) -> Vec<u8> {
-    let crc = crc32fast::hash(content.as_bytes());
-    format!("{{\"crc\":\"{crc:08x}\",{content}\n").into_bytes()
-}
-
 /// A file that begins well and goes on with `rest` ends there, for a reason that has `part`.
 #[track_caller]
 fn check(rest: &[u8], part: &str) {
@@ -18,8 +12,8 @@ fn check(rest: &[u8], part: &str) {
     let log = read(&[&start, rest].concat()[..]).unwrap();
     assert_eq!(log.records, sample()[..2]);
     assert_eq!(log.good, start.len() as u64);
-    match log.flaw {
-        Some(Flaw::Damaged(3, why)) => assert!(why.contains(part), "{why}"),
+    match &log.flaws[..] {
+        [Flaw::Damaged(3, why)] => assert!(why.contains(part), "{why}"),
         other => panic!("{other:?}"),
     }
 }
@@ -32,31 +26,40 @@ fn lines_that_are_no_records_end_the_chat_there() {
     check(b"{\"crc\":\"00000000\",\"seq\":2}\n", "checksum");
     let upper = String::from_utf8(encode(2, &partial("x")).unwrap()).unwrap();
     check(upper.to_uppercase().as_bytes(), "checksum");
-    check(&line("}"), "no record");
-    check(&line("\"seq\":2,\"record\":{\"asked\":7}}"), "no record");
-    check(&line("\"seq\":2,\"record\":{\"unknown\":{}}}"), "no record");
+    check(&line_of("}"), "no record");
+    check(&line_of("\"seq\":2,\"record\":{\"asked\":7}}"), "no record");
     check(
-        &line("\"seq\":-1,\"record\":{\"partial\":{\"text\":\"\"}}}"),
+        &line_of("\"seq\":3,\"record\":{\"unknown\":{}}}"),
+        "number 3, not 2",
+    );
+    check(
+        &line_of("\"seq\":2,\"record\":{\"a\":{},\"b\":{}}}"),
+        "no record",
+    );
+    check(&line_of("\"seq\":2,\"record\":{}}"), "no record");
+    check(&line_of("\"seq\":2,\"record\":\"unknown\"}"), "no record");
+    check(
+        &line_of("\"seq\":-1,\"record\":{\"partial\":{\"text\":\"\"}}}"),
         "no record",
     );
     check(
-        &line("\"seq\":2.5,\"record\":{\"partial\":{\"text\":\"\"}}}"),
+        &line_of("\"seq\":2.5,\"record\":{\"partial\":{\"text\":\"\"}}}"),
         "no record",
     );
     check(
-        &line("\"seq\":2,\"record\":{\"partial\":{\"text\":[]}}}"),
+        &line_of("\"seq\":2,\"record\":{\"partial\":{\"text\":[]}}}"),
         "no record",
     );
     check(
-        &line("\"seq\":2,\"record\":{\"partial\":{\"text\":\"\u{1b}[2J\"}}}"),
+        &line_of("\"seq\":2,\"record\":{\"partial\":{\"text\":\"\u{1b}[2J\"}}}"),
         "no record",
     );
     check(
-        &line("\"seq\":2,\"record\":{\"partial\":{\"text\":\"\\ud800\"}}}"),
+        &line_of("\"seq\":2,\"record\":{\"partial\":{\"text\":\"\\ud800\"}}}"),
         "no record",
     );
     check(
-        &line("\"seq\":2,\"record\":{\"partial\":{\"text\":\"\"}}} {}"),
+        &line_of("\"seq\":2,\"record\":{\"partial\":{\"text\":\"\"}}} {}"),
         "no record",
     );
     check(&encode(1, &partial("again")).unwrap(), "number 1, not 2");
@@ -67,9 +70,9 @@ fn lines_that_are_no_records_end_the_chat_there() {
         "[".repeat(100_000),
         "]".repeat(100_000)
     );
-    check(&line(&deep), "no record");
+    check(&line_of(&deep), "no record");
     let time = "\"seq\":2,\"record\":{\"asked\":{\"time\":\"99999-13-77\",\"text\":\"\"}}}";
-    check(&line(time), "no record");
+    check(&line_of(time), "no record");
 }
 
 #[test]
@@ -83,10 +86,15 @@ fn files_that_are_no_chats_are_refused() {
     check(b"{}\n{}\n", "does not begin");
     check(&bytes(&[partial("first")]), "does not begin");
     check(
-        &line("\"seq\":0,\"record\":{\"header\":{}}}"),
+        &line_of("\"seq\":0,\"record\":{\"header\":{}}}"),
         "does not begin",
     );
-    let later = line("\"seq\":0,\"record\":{\"header\":{\"version\":2,\"news\":[]}}}");
+    let far = format!(
+        "\"seq\":{},\"record\":{{\"partial\":{{\"text\":\"\"}}}}}}",
+        u64::MAX
+    );
+    check(&line_of(&far), "does not begin");
+    let later = line_of("\"seq\":0,\"record\":{\"header\":{\"version\":2,\"news\":[]}}}");
     check(&later, "format 2");
     check(&[later, b"anything".to_vec()].concat(), "format 2");
 }
@@ -95,8 +103,8 @@ fn files_that_are_no_chats_are_refused() {
 fn an_endless_line_is_given_up_at_the_limit() {
     let start = bytes(&sample()[..2]);
     let endless = BufReader::new(start.chain(repeat(b'a')));
-    match read(endless).unwrap().flaw {
-        Some(Flaw::Damaged(3, why)) => assert!(why.contains("longer than"), "{why}"),
+    match &read(endless).unwrap().flaws[..] {
+        [Flaw::Damaged(3, why)] => assert!(why.contains("longer than"), "{why}"),
         other => panic!("{other:?}"),
     }
     assert!(matches!(

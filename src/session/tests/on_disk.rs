@@ -82,6 +82,56 @@ fn a_file_is_put_right_and_nothing_is_lost() {
 }
 
 #[test]
+fn a_chat_without_its_header_goes_on_under_a_new_one() {
+    let mut damaged = bytes(&sample());
+    damaged[40] ^= 1;
+    let (folder, path) = place(&damaged);
+    let chats = Folder::at(folder.path());
+    let id = Id::parse("a").unwrap();
+    let (read, flaws) = chats.read(&id).unwrap();
+    assert_eq!(flaws, [crate::session::log::Flaw::Headless(1)]);
+    assert_eq!(fs::read(&path).unwrap(), damaged, "reading changes nothing");
+    let (mut file, told, repaired) = chats.open(&id).unwrap();
+    assert_eq!(told, read);
+    let repaired = repaired.unwrap();
+    for part in ["Its first line is damaged", "system prompt", "a.damaged-1"] {
+        assert!(repaired.contains(part), "{repaired}");
+    }
+    assert_eq!(names(folder.path()), ["a.damaged-1", "a.jsonl"]);
+    assert_eq!(
+        fs::read(folder.path().join("a.damaged-1")).unwrap(),
+        damaged
+    );
+    assert!(chats.open(&id).unwrap_err().is::<InUse>(), "it is locked");
+    file.append(&[turn("new", "Yes.")], true).unwrap();
+    drop(file);
+    let (_file, again, repaired) = chats.open(&id).unwrap();
+    assert_eq!((again.turns.len(), repaired), (told.turns.len() + 1, None));
+}
+
+#[test]
+fn what_only_has_the_name_of_a_chat_is_deleted_or_told() {
+    let home = tempfile::tempdir().unwrap();
+    let place = |name: &str| home.path().join(name);
+    fs::write(place("target"), bytes(&sample())).unwrap();
+    let link = std::os::unix::fs::symlink::<PathBuf, PathBuf>;
+    link(place("target"), place("link.jsonl")).unwrap();
+    link(place("nothing"), place("nowhere.jsonl")).unwrap();
+    fs::create_dir(place("folder.jsonl")).unwrap();
+    let chats = Folder::at(home.path());
+    let delete = |id: &str| chats.delete(&Id::parse(id).unwrap());
+    delete("link").unwrap();
+    delete("nowhere").unwrap();
+    assert!(
+        delete("folder")
+            .unwrap_err()
+            .to_string()
+            .contains("is a folder")
+    );
+    assert_eq!(names(home.path()), ["folder.jsonl", "target"]);
+}
+
+#[test]
 fn a_file_of_another_program_is_left_as_it_is() {
     for content in ["", "# notes\n", "\0\0\0\0"] {
         let (folder, path) = place(content.as_bytes());
@@ -184,6 +234,7 @@ fn say(saver: &Saver, text: &str) {
     saver.sent(&Command::Send {
         text: text.to_owned(),
         cancel: Cancel::new(),
+        pasted: Vec::new(),
     });
     saver.heard(&Event::Finished(Finished {
         reason: FinishReason::EndOfTurn,
@@ -248,6 +299,60 @@ fn while_the_disk_fails_all_is_kept_and_saved_when_it_works() {
     assert_eq!(saver.end().unsaved, None);
 }
 
+/// What becomes of a chat of one turn whose file meets `fate` before the next turn.
+fn check_gone(fate: impl FnOnce(&Path, &Path), n_files: usize) {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("sessions");
+    let (saver, mut notes) = saver(&folder);
+    say(&saver, "one");
+    let file = folder.join(&names(&folder)[0]);
+    fate(&folder, &file);
+    say(&saver, "two");
+    let Some(Note::WrittenAnew(path)) = notes.blocking_recv() else {
+        panic!("not told")
+    };
+    say(&saver, "three");
+    let ended = saver.end();
+    assert_eq!(
+        (ended.saved.unwrap().1, ended.unsaved),
+        (path.clone(), None)
+    );
+    assert!(notes.try_recv().is_err(), "told once");
+    let id = Id::parse(path.file_stem().unwrap().to_str().unwrap()).unwrap();
+    let (told, flaws) = Folder::at(&folder).read(&id).unwrap();
+    let users: Vec<&str> = told.turns.iter().map(|turn| turn.user.as_str()).collect();
+    assert_eq!((users, flaws), (vec!["one", "two", "three"], Vec::new()));
+    assert_eq!(names(&folder).len(), n_files);
+}
+
+#[test]
+fn a_chat_whose_file_is_taken_away_is_written_anew() {
+    check_gone(|_, file| fs::remove_file(file).unwrap(), 1);
+    check_gone(|folder, _| fs::remove_dir_all(folder).unwrap(), 1);
+    check_gone(
+        |folder, _| fs::rename(folder, folder.with_extension("old")).unwrap(),
+        1,
+    );
+    // What stands in its place is left alone.
+    check_gone(
+        |_, file| {
+            fs::remove_file(file).unwrap();
+            fs::write(file, "mine").unwrap();
+        },
+        2,
+    );
+}
+
+#[test]
+fn a_chat_that_was_deleted_last_is_not_said_to_be_saved() {
+    let home = tempfile::tempdir().unwrap();
+    let (saver, _notes) = saver(home.path());
+    say(&saver, "one");
+    fs::remove_file(home.path().join(&names(home.path())[0])).unwrap();
+    assert_eq!(saver.end().saved, None);
+    assert_eq!(names(home.path()), [""; 0]);
+}
+
 #[test]
 fn what_cannot_be_saved_is_said_at_the_end() {
     let home = tempfile::tempdir().unwrap();
@@ -267,6 +372,7 @@ fn a_panic_saves_what_there_is() {
         saver.sent(&Command::Send {
             text: "asked".to_owned(),
             cancel: Cancel::new(),
+            pasted: Vec::new(),
         });
         panic!("on purpose; unwinding drops {:p}", &saver);
     }));
@@ -294,10 +400,14 @@ fn a_chat_is_opened_named_and_gone_on_with() {
         (opened.id, opened.conversation.turns.len()),
         (id.clone(), 1)
     );
-    let Note::Refused(why) = ask(Request::Open("last".to_owned())) else {
-        panic!()
+    let mut refused = |text: &str, expect: &str| {
+        let Note::Refused(why) = ask(Request::Open(text.to_owned())) else {
+            panic!()
+        };
+        assert!(why.contains(expect), "{why}");
     };
-    assert!(why.contains("already"), "{why}");
+    refused("last", "no other saved chat");
+    refused(id.as_str(), "already");
     let Note::Listed(Ok(others)) = ask(Request::List) else {
         panic!()
     };
@@ -305,7 +415,10 @@ fn a_chat_is_opened_named_and_gone_on_with() {
     let Note::Done(told) = ask(Request::Save(Some("named".to_owned()))) else {
         panic!()
     };
-    assert!(told.contains(id.as_str()));
+    assert!(
+        told.starts_with(&format!("saved as named: {id}, in ")),
+        "{told}"
+    );
     let file = home.path().join("out.md");
     let export = Request::Export {
         file: Some(file.to_str().unwrap().to_owned()),
