@@ -11,12 +11,13 @@ pub(super) fn group(job: &Job, first: usize, n: usize) {
     let mut y = [[0.0f32; GROUP]; TILE];
     for b in 0..activations.n_blocks {
         let block = &job.weights[b * job.form.block_bytes()..][..job.form.block_bytes()];
-        for (t, y) in y[..n].iter_mut().enumerate() {
-            let at = (first + t) * activations.n_blocks + b;
-            let quants = &activations.quants[at * BLOCK..][..BLOCK];
-            let (scale, sum) = (activations.scales[at], activations.sums[at]);
-            for (row, y) in y.iter_mut().enumerate() {
-                *y = add_block(job.form, &get(job.form, block, row), quants, scale, sum, *y);
+        for row in 0..GROUP {
+            let weights = get(job.form, block, row);
+            for (t, y) in y[..n].iter_mut().enumerate() {
+                let at = (first + t) * activations.n_blocks + b;
+                let quants = &activations.quants[at * BLOCK..][..BLOCK];
+                let (scale, sum) = (activations.scales[at], activations.sums[at]);
+                y[row] = add_block(job.form, &weights, quants, scale, sum, y[row]);
             }
         }
     }

@@ -45,6 +45,7 @@ for_each_isa! {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "numbers alone")]
 fn every_operation_has_the_specifications_bits() {
     for seed in 1..50 {
         let row = |n: u64| -> [f32; LANES] { sizes(3 * seed + n, LANES).try_into().unwrap() };

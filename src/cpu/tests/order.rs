@@ -77,6 +77,7 @@ const FAULTS: [(&str, Order); 5] = [
 ];
 
 #[test]
+#[cfg_attr(miri, ignore = "numbers alone")]
 fn bits_are_those_of_the_documented_order_and_of_no_other() {
     let columns = 512;
     for dtype in DTYPES {

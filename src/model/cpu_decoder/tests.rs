@@ -1,5 +1,8 @@
 //! The CPU engine through the whole decoder, on tiny random models: its rows' bits, and its agreement
 //! with the candle decoder.
+//!
+//! Miri (`scripts/check-miri.sh`) runs the tests of [`smallest`] alone: it takes minutes to write one of the
+//! other models.
 
 use candle_core::Device;
 use candle_core::quantized::GgmlDType;
@@ -83,40 +86,63 @@ fn bits(logits: &Logits) -> Vec<Vec<u32>> {
         .collect()
 }
 
-/// Rows of one pass behind a prefix, against the scalar engine's single rows on one thread.
-#[test]
-fn rows_have_the_same_bits_however_many_share_the_pass() {
-    let (cancel, prompt, rest) = (Cancel::new(), text(21), text(32));
-    for shape in shapes() {
-        let file = file(shape);
-        let mut scalar = cpu(&file, Isa::Scalar, 1);
-        scalar.prefill(&prompt, &cancel, &mut |_| {}).unwrap();
-        let single: Vec<_> = rest
-            .iter()
+/// Numbers of rows in passes behind `prompt`, against the scalar engine's single rows on one thread.
+struct RowCounts<'a> {
+    load: &'a dyn Fn(Isa, usize) -> CpuDecoder,
+    prompt: Vec<Token>,
+    rest: Vec<Token>,
+    rows: Vec<usize>,
+}
+
+impl RowCounts<'_> {
+    fn check(&self, what: &str, runs: impl IntoIterator<Item = (Isa, usize)>) {
+        let cancel = Cancel::new();
+        let mut scalar = (self.load)(Isa::Scalar, 1);
+        scalar.prefill(&self.prompt, &cancel, &mut |_| {}).unwrap();
+        let single: Vec<_> = (self.rest.iter())
             .flat_map(|&token| bits(&scalar.forward(&[token], &cancel).unwrap()))
             .collect();
-        for &isa in Isa::ALL.iter().filter(|isa| isa.is_here()) {
-            for n_threads in 1..=3 {
-                let mut model = cpu(&file, isa, n_threads);
-                model.prefill(&prompt, &cancel, &mut |_| {}).unwrap();
-                for n in [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 32] {
-                    model.truncate(prompt.len());
-                    let got = bits(&model.forward(&rest[..n], &cancel).unwrap());
-                    assert!(
-                        got == single[..n],
-                        "{shape:?}, {}, {n_threads} threads, {n} rows",
-                        isa.name()
-                    );
-                }
+        for (isa, n_threads) in runs {
+            let mut model = (self.load)(isa, n_threads);
+            model.prefill(&self.prompt, &cancel, &mut |_| {}).unwrap();
+            for &n in &self.rows {
+                model.truncate(self.prompt.len());
+                let got = bits(&model.forward(&self.rest[..n], &cancel).unwrap());
+                assert!(
+                    got == single[..n],
+                    "{what}, {}, {n_threads} threads, {n} rows",
+                    isa.name()
+                );
             }
         }
     }
 }
 
+/// The instruction sets that are here, with each number of threads.
+fn runs(n_threads: std::ops::RangeInclusive<usize>) -> impl Iterator<Item = (Isa, usize)> {
+    let isas = Isa::ALL.iter().filter(|isa| isa.is_here());
+    isas.flat_map(move |&isa| n_threads.clone().map(move |n| (isa, n)))
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "large models")]
+fn rows_have_the_same_bits_however_many_share_the_pass() {
+    for shape in shapes() {
+        let file = file(shape);
+        let counts = RowCounts {
+            load: &|isa, n_threads| cpu(&file, isa, n_threads),
+            prompt: text(21),
+            rest: text(32),
+            rows: vec![1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 32],
+        };
+        counts.check(&format!("{shape:?}"), runs(1..=3));
+    }
+}
+
 /// Every format that files store weights in, any number of rows up to 32, 1 to 4 threads.
 #[test]
+#[cfg_attr(miri, ignore = "large models")]
 fn every_format_gives_a_row_the_same_bits() {
-    let (cancel, prompt, rest) = (Cancel::new(), text(21), text(32));
     let dtypes = [
         GgmlDType::Q4_0,
         GgmlDType::Q4_1,
@@ -128,77 +154,98 @@ fn every_format_gives_a_row_the_same_bits() {
         GgmlDType::Q6K,
     ];
     for dtype in dtypes {
-        let (hyper, file) = one_layer(dtype);
-        let model = |isa, n_threads| {
-            let (cancel, mut progress) = (Cancel::new(), |_| {});
-            let tensors = Tensors::new(&file, &cancel, &mut progress);
-            let cores = Cores::new(isa, n_threads).unwrap();
-            CpuDecoder::load("tiny", &hyper, tensors, CONTEXT, &cores).unwrap()
+        let hyper = Hyperparameters {
+            hidden: 256,
+            feed_forward: 256,
+            n_heads: 4,
+            n_kv_heads: 2,
+            head_dim: 64,
+            vocab: 64,
+            ..smallest()
         };
-        let mut scalar = model(Isa::Scalar, 1);
-        scalar.prefill(&prompt, &cancel, &mut |_| {}).unwrap();
-        let single: Vec<_> = rest
-            .iter()
-            .flat_map(|&token| bits(&scalar.forward(&[token], &cancel).unwrap()))
-            .collect();
-        let isas = Isa::ALL
-            .iter()
-            .filter(|isa| isa.is_here() && **isa != Isa::Scalar);
-        for (&isa, n_threads) in isas.flat_map(|isa| (1..=4).map(move |n| (isa, n))) {
-            let mut model = model(isa, n_threads);
-            model.prefill(&prompt, &cancel, &mut |_| {}).unwrap();
-            for n in 1..=rest.len() {
-                model.truncate(prompt.len());
-                let got = bits(&model.forward(&rest[..n], &cancel).unwrap());
-                assert!(
-                    got == single[..n],
-                    "{dtype:?}, {}, {n_threads} threads, {n} rows",
-                    isa.name()
-                );
-            }
-        }
+        let counts = RowCounts {
+            load: &random(hyper, dtype),
+            prompt: text(21),
+            rest: text(32),
+            rows: (1..=32).collect(),
+        };
+        let runs = runs(1..=4).filter(|&(isa, _)| isa != Isa::Scalar);
+        counts.check(&format!("{dtype:?}"), runs);
     }
 }
 
-/// A model of one layer with weights of one type, biases, and grouped heads.
-fn one_layer(dtype: GgmlDType) -> (Hyperparameters, GgufFile) {
-    let (width, kv) = (256, 128);
-    let hyper = Hyperparameters {
+/// Whole passes for Miri: a prompt, rows in two tiles, and the last of them again in its place.
+#[test]
+fn two_threads_give_a_truncated_row_the_same_bits_again() {
+    let (cancel, rows) = (Cancel::new(), [3, 4, 5, 6, 7]);
+    let mut model = random(smallest(), GgmlDType::Q4_1)(Isa::Scalar, 2);
+    model.prefill(&[1, 2], &cancel, &mut |_| {}).unwrap();
+    let together = bits(&model.forward(&rows, &cancel).unwrap());
+    model.truncate(6);
+    let alone = bits(&model.forward(&rows[4..], &cancel).unwrap());
+    assert_eq!(model.len(), 7);
+    assert!(alone[..] == together[4..]);
+}
+
+/// The smallest decoder whose heads and feed-forward blocks two threads share.
+fn smallest() -> Hyperparameters {
+    Hyperparameters {
         architecture: Architecture::Qwen2,
         n_layers: 1,
-        hidden: width,
-        feed_forward: width,
-        n_heads: 4,
-        n_kv_heads: 2,
-        head_dim: 64,
+        hidden: BLOCK,
+        feed_forward: 2 * BLOCK,
+        n_heads: 2,
+        n_kv_heads: 1,
+        head_dim: BLOCK,
         rope_base: 1e4,
         rms_epsilon: 1e-6,
         trained_context: CONTEXT,
-        vocab: 64,
-    };
-    let matrix = |name: &str, rows| (name.to_owned(), vec![rows, width], dtype);
-    let vector = |name: &str, len| (name.to_owned(), vec![len], GgmlDType::F32);
-    let tensors = vec![
-        matrix("token_embd.weight", 64),
-        vector("output_norm.weight", width),
-        vector("blk.0.attn_norm.weight", width),
-        matrix("blk.0.attn_q.weight", width),
-        matrix("blk.0.attn_k.weight", kv),
-        matrix("blk.0.attn_v.weight", kv),
-        vector("blk.0.attn_q.bias", width),
-        vector("blk.0.attn_k.bias", kv),
-        vector("blk.0.attn_v.bias", kv),
-        matrix("blk.0.attn_output.weight", width),
-        vector("blk.0.ffn_norm.weight", width),
-        matrix("blk.0.ffn_gate.weight", width),
-        matrix("blk.0.ffn_up.weight", width),
-        matrix("blk.0.ffn_down.weight", width),
+        vocab: 16,
+    }
+}
+
+/// Loads a model of that shape with biases, and weights of one type.
+fn random(hyper: Hyperparameters, dtype: GgmlDType) -> impl Fn(Isa, usize) -> CpuDecoder {
+    let (hidden, inner) = (hyper.hidden, hyper.feed_forward);
+    let (q, kv) = (
+        hyper.n_heads * hyper.head_dim,
+        hyper.n_kv_heads * hyper.head_dim,
+    );
+    let matrix = |name: String, rows, columns| (name, vec![rows, columns], dtype);
+    let vector = |name: String, len| (name, vec![len], GgmlDType::F32);
+    let mut tensors = vec![
+        matrix("token_embd.weight".to_owned(), hyper.vocab, hidden),
+        vector("output_norm.weight".to_owned(), hidden),
     ];
-    (hyper, GgufFile::random("tiny", tensors).unwrap())
+    for i in 0..hyper.n_layers {
+        let name = |part: &str| format!("blk.{i}.{part}");
+        tensors.extend([
+            vector(name("attn_norm.weight"), hidden),
+            matrix(name("attn_q.weight"), q, hidden),
+            matrix(name("attn_k.weight"), kv, hidden),
+            matrix(name("attn_v.weight"), kv, hidden),
+            vector(name("attn_q.bias"), q),
+            vector(name("attn_k.bias"), kv),
+            vector(name("attn_v.bias"), kv),
+            matrix(name("attn_output.weight"), hidden, q),
+            vector(name("ffn_norm.weight"), hidden),
+            matrix(name("ffn_gate.weight"), inner, hidden),
+            matrix(name("ffn_up.weight"), inner, hidden),
+            matrix(name("ffn_down.weight"), hidden, inner),
+        ]);
+    }
+    let file = GgufFile::random("tiny", tensors).unwrap();
+    move |isa, n_threads| {
+        let (cancel, mut progress) = (Cancel::new(), |_| {});
+        let tensors = Tensors::new(&file, &cancel, &mut progress);
+        let cores = Cores::new(isa, n_threads).unwrap();
+        CpuDecoder::load("tiny", &hyper, tensors, CONTEXT, &cores).unwrap()
+    }
 }
 
 /// A prefill is the same passes without logits: what is in the cache does not depend on its chunks.
 #[test]
+#[cfg_attr(miri, ignore = "large models")]
 fn the_cache_does_not_depend_on_how_it_was_filled() {
     let (cancel, text) = (Cancel::new(), text(90));
     let file = file(TinyModel {
@@ -245,6 +292,7 @@ fn distance(got: &[f32], expect: &[f32]) -> f32 {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "large models")]
 fn logits_agree_with_the_candle_decoder() {
     let text = text(40);
     for shape in shapes() {
@@ -263,6 +311,7 @@ fn logits_agree_with_the_candle_decoder() {
 
 /// A norm takes the size of queries and keys away, whatever decoder computes it.
 #[test]
+#[cfg_attr(miri, ignore = "large models")]
 fn only_qwen3_norms_queries_and_keys() {
     let text = text(20);
     for (architecture, expect_same) in [("llama", false), ("qwen2", false), ("qwen3", true)] {
@@ -302,6 +351,7 @@ fn only_qwen3_norms_queries_and_keys() {
 
 /// Llama 3 stretches positions by factors in the file.
 #[test]
+#[cfg_attr(miri, ignore = "large models")]
 fn rope_factors_divide_the_frequencies() {
     let shape = |rope_factor| TinyModel {
         hidden: 128,
@@ -326,14 +376,9 @@ fn rope_factors_divide_the_frequencies() {
 
 #[test]
 fn a_stopped_pass_leaves_the_cache_as_it_was() {
-    let file = file(TinyModel {
-        hidden: 128,
-        ..TinyModel::default()
-    });
-    let mut model = cpu(&file, Isa::choose().unwrap().unwrap_or(Isa::Scalar), 2);
-    model
-        .prefill(&text(10), &Cancel::new(), &mut |_| {})
-        .unwrap();
+    let isa = Isa::choose().unwrap().unwrap_or(Isa::Scalar);
+    let mut model = random(smallest(), GgmlDType::Q8_0)(isa, 2);
+    model.prefill(&[1, 2], &Cancel::new(), &mut |_| {}).unwrap();
     let stopped = Cancel::new();
     stopped.cancel();
     assert!(matches!(
@@ -341,8 +386,8 @@ fn a_stopped_pass_leaves_the_cache_as_it_was() {
         Err(PassError::Cancelled(_))
     ));
     assert!(matches!(
-        model.forward(&text(200), &Cancel::new()),
+        model.forward(&[3; 200], &Cancel::new()),
         Err(PassError::Failed(_))
     ));
-    assert_eq!(model.len(), 10);
+    assert_eq!(model.len(), 2);
 }

@@ -37,15 +37,18 @@ impl GgufFile {
             }
             infos.push((name, shape, dtype, n_bytes));
         }
+        let aligned = |n_bytes: usize| n_bytes.next_multiple_of(DATA_ALIGNMENT);
+        let total: usize = lengths.iter().map(|&(_, n_bytes)| aligned(n_bytes)).sum();
+        let mut bytes = vec![0; DATA_ALIGNMENT + total];
+        // A vector of bytes may start at any address.
+        let address = bytes.as_ptr().addr();
+        let mut start = aligned(address) - address;
         let mut state = 0;
-        let mut bytes = Vec::new();
         let mut starts = Vec::new();
         for &(dtype, n_bytes) in &lengths {
-            bytes.resize(bytes.len().next_multiple_of(DATA_ALIGNMENT), 0);
-            starts.push((dtype, bytes.len()));
-            let start = bytes.len();
-            bytes.resize(start + n_bytes, 0);
-            fill(dtype, &mut bytes[start..], &mut state)?;
+            starts.push((dtype, start));
+            fill(dtype, &mut bytes[start..start + n_bytes], &mut state)?;
+            start += aligned(n_bytes);
         }
         let start_of = |dtype| {
             starts
@@ -136,6 +139,10 @@ mod tests {
         )
         .unwrap();
         let bytes = |name: &str| file.bytes(file.tensor(name).unwrap());
+        for name in ["a", "b", "c", "d"] {
+            let address = bytes(name).as_ptr().addr();
+            assert!(address.is_multiple_of(DATA_ALIGNMENT), "{name}");
+        }
         assert_eq!(bytes("c").len(), 8 * 144);
         assert_eq!(bytes("a"), &bytes("c")[..4 * 144]);
         assert_eq!(bytes("b").len(), 2 * 210);
