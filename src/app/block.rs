@@ -113,6 +113,8 @@ pub struct Block {
     code: Vec<CodeLine>,
     /// The code up to this byte has been given out to be highlighted.
     highlighted: usize,
+    /// Whether it has its lines.
+    rendered: bool,
     rendered_bytes: usize,
 }
 
@@ -149,6 +151,13 @@ impl Kind {
 impl Block {
     /// A block with its text as `view` shows it. `id` tells it from every other block.
     pub fn new(id: u64, kind: Kind, text: &str, view: View) -> Self {
+        let mut block = Self::unrendered(id, kind, text);
+        block.render_again(view);
+        block
+    }
+
+    /// A block that takes no lines until it is rendered.
+    pub fn unrendered(id: u64, kind: Kind, text: &str) -> Self {
         let grows = match &kind {
             Kind::Assistant(answer) => match answer.state {
                 AnswerState::Ended(_) | AnswerState::Failed => false,
@@ -160,7 +169,7 @@ impl Block {
             },
             Kind::User | Kind::Notice | Kind::Error => false,
         };
-        let mut block = Self {
+        Self {
             kind,
             id,
             text: clean(text).into_owned(),
@@ -172,10 +181,9 @@ impl Block {
             floor: 0,
             code: Vec::new(),
             highlighted: 0,
+            rendered: false,
             rendered_bytes: 0,
-        };
-        block.render_again(view);
-        block
+        }
     }
 
     /// What tells it from every other block.
@@ -238,6 +246,7 @@ impl Block {
     }
 
     fn render(&mut self, width: usize) {
+        self.rendered = true;
         self.rendered_bytes += self.flow.extend(
             &self.text,
             self.grows,
@@ -289,6 +298,9 @@ impl Block {
 
     /// Its lines, with heading, state and the space after it.
     pub fn height(&self) -> usize {
+        if !self.rendered {
+            return 0;
+        }
         usize::from(self.kind.has_heading())
             + self.lines.len()
             + usize::from(self.kind.has_state())

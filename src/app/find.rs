@@ -271,6 +271,7 @@ impl App {
     fn show_found(&mut self) {
         let anchor = self.find.as_ref().and_then(Find::anchor);
         if let Some(anchor) = anchor {
+            self.render_from(anchor.block());
             let line = self.transcript.line_of(anchor);
             let height = self.own_geometry().transcript.height.into();
             self.scroll.show(line, self.transcript.len(), height);

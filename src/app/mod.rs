@@ -67,6 +67,8 @@ const PANEL_PERIOD: Duration = Duration::from_millis(250);
 const CHOICE_PERIOD: Duration = Duration::from_secs(1);
 /// A second Ctrl-C within this time quits.
 const QUIT_WITHIN: Duration = Duration::from_millis(1500);
+/// Blocks of a long conversation that get their lines at once, when the view comes near.
+const RENDERED_AT_ONCE: usize = 32;
 /// How long a notice stands in the status bar.
 const NOTICE_TIME: Duration = Duration::from_secs(4);
 
@@ -346,8 +348,31 @@ impl App {
             width: geometry.text_width(),
             ..self.transcript.view()
         });
+        let height = geometry.transcript.height.into();
+        self.scroll.settle(self.transcript.len(), height);
+        // So that the next page is there.
+        self.render_above(height);
+    }
+
+    /// Renders blocks until `lines` lines stand above the view, or no block is without lines.
+    fn render_above(&mut self, lines: usize) {
+        while self.scroll.top < lines && self.transcript.unrendered() > 0 {
+            self.render_more();
+        }
+    }
+
+    /// Renders blocks until block `index` has its lines.
+    fn render_from(&mut self, index: usize) {
+        while index < self.transcript.unrendered() {
+            self.render_more();
+        }
+    }
+
+    fn render_more(&mut self) {
         self.scroll
-            .settle(self.transcript.len(), geometry.transcript.height.into());
+            .shift(self.transcript.render_more(RENDERED_AT_ONCE));
+        let height = self.own_geometry().transcript.height.into();
+        self.scroll.settle(self.transcript.len(), height);
     }
 
     /// Shows the conversation in another way; the place in view stays.

@@ -255,8 +255,8 @@ impl App {
         self.refresh(true);
         for turn in &conversation.turns {
             let typed = pasted::typed(&turn.user, &turn.pasted);
-            let question = self.transcript.push(Kind::User, &typed.shown());
-            self.transcript.push(answer(turn), &turn.answer);
+            let question = self.transcript.push_unrendered(Kind::User, &typed.shown());
+            self.transcript.push_unrendered(answer(turn), &turn.answer);
             self.conversation.put(question, typed, &turn.answer);
         }
         self.dropped(conversation.dropped);

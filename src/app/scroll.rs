@@ -67,6 +67,12 @@ impl Scroll {
         self.follow = true;
     }
 
+    /// So many lines were put before all others: the same ones stay in view.
+    pub fn shift(&mut self, lines: usize) {
+        self.top += lines;
+        self.seen += lines;
+    }
+
     /// What lies below.
     pub fn below(&self, len: usize, height: usize) -> Below {
         match (

@@ -1,4 +1,7 @@
 //! The conversation: blocks in order, and which line of the screen shows what.
+//!
+//! A saved chat that is opened may be long, and only its end is in view: its first blocks have no lines until
+//! the view comes near ([`Transcript::render_more`]).
 
 use crate::app::block::{Answer, Block, Kind, LineView, View};
 use crate::app::highlight::{Highlighted, Job};
@@ -27,6 +30,11 @@ impl Anchor {
             place: Place::Byte(byte),
         }
     }
+
+    /// The index of its block.
+    pub fn block(self) -> usize {
+        self.block
+    }
 }
 
 /// The conversation.
@@ -35,6 +43,8 @@ pub struct Transcript {
     blocks: Vec<Block>,
     /// The first line of each block.
     starts: Vec<usize>,
+    /// So many of the first blocks have no lines yet.
+    unrendered: usize,
     view: View,
     next_id: u64,
     /// Code to be highlighted.
@@ -47,6 +57,7 @@ impl Transcript {
         Self {
             blocks: Vec::new(),
             starts: Vec::new(),
+            unrendered: 0,
             view: View {
                 width,
                 markdown: true,
@@ -77,7 +88,7 @@ impl Transcript {
     /// Lines in all, without the space after the last block.
     pub fn len(&self) -> usize {
         match (self.starts.last(), self.blocks.last()) {
-            (Some(start), Some(block)) => start + block.height() - 1,
+            (Some(start), Some(block)) => (start + block.height()).saturating_sub(1),
             (None, _) | (_, None) => 0,
         }
     }
@@ -96,13 +107,46 @@ impl Transcript {
 
     /// Adds a block and returns its index.
     pub fn push(&mut self, kind: Kind, text: &str) -> usize {
+        let mut block = Block::new(self.next_id, kind, text, self.view);
+        self.jobs.extend(block.take_job());
+        self.add(block)
+    }
+
+    /// Adds a block that need not have lines before the view comes near, as long as none has, and returns its
+    /// index.
+    pub fn push_unrendered(&mut self, kind: Kind, text: &str) -> usize {
+        if self.unrendered < self.blocks.len() {
+            return self.push(kind, text);
+        }
+        self.unrendered += 1;
+        self.add(Block::unrendered(self.next_id, kind, text))
+    }
+
+    /// How many of the first blocks have no lines yet.
+    pub fn unrendered(&self) -> usize {
+        self.unrendered
+    }
+
+    /// Renders the last `n` of the blocks without lines, and returns how many lines stand before the others now.
+    pub fn render_more(&mut self, n: usize) -> usize {
+        let end = self.unrendered;
+        self.unrendered = end.saturating_sub(n);
+        let mut lines = 0;
+        for block in &mut self.blocks[self.unrendered..end] {
+            block.render_again(self.view);
+            self.jobs.extend(block.take_job());
+            lines += block.height();
+        }
+        self.restart(self.unrendered);
+        lines
+    }
+
+    fn add(&mut self, block: Block) -> usize {
         self.starts
             .push(match (self.starts.last(), self.blocks.last()) {
                 (Some(start), Some(block)) => start + block.height(),
                 (None, _) | (_, None) => 0,
             });
-        let mut block = Block::new(self.next_id, kind, text, self.view);
-        self.jobs.extend(block.take_job());
         self.next_id += 1;
         self.blocks.push(block);
         self.blocks.len() - 1
@@ -151,6 +195,7 @@ impl Transcript {
 
     /// Forgets block `index` and all after it.
     pub fn truncate(&mut self, index: usize) {
+        self.unrendered = self.unrendered.min(index);
         self.blocks.truncate(index);
         self.starts.truncate(index);
     }
@@ -158,8 +203,13 @@ impl Transcript {
     /// Adds a block before block `index`, or at the end.
     pub fn insert(&mut self, index: usize, kind: Kind, text: &str) {
         let index = index.min(self.blocks.len());
-        let mut block = Block::new(self.next_id, kind, text, self.view);
-        self.jobs.extend(block.take_job());
+        let mut block = Block::unrendered(self.next_id, kind, text);
+        if index < self.unrendered {
+            self.unrendered += 1;
+        } else {
+            block.render_again(self.view);
+            self.jobs.extend(block.take_job());
+        }
         self.next_id += 1;
         self.blocks.insert(index, block);
         self.starts.push(0);
@@ -168,6 +218,7 @@ impl Transcript {
 
     /// Forgets block `index`.
     pub fn remove(&mut self, index: usize) {
+        self.unrendered -= usize::from(index < self.unrendered);
         self.blocks.remove(index);
         self.starts.pop();
         self.restart(index.saturating_sub(1));
@@ -175,8 +226,7 @@ impl Transcript {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.blocks.clear();
-        self.starts.clear();
+        self.truncate(0);
     }
 
     /// How texts are shown.
@@ -190,7 +240,7 @@ impl Transcript {
             return false;
         }
         self.view = view;
-        for block in &mut self.blocks {
+        for block in &mut self.blocks[self.unrendered..] {
             block.render_again(view);
             self.jobs.extend(block.take_job());
         }

@@ -424,6 +424,7 @@ impl App {
     }
 
     fn scroll_by(&mut self, lines: isize) {
+        self.render_above(lines.min(0).unsigned_abs());
         let height = self.own_geometry().transcript.height.into();
         self.scroll.by(lines, self.transcript.len(), height);
     }

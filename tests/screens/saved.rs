@@ -229,6 +229,64 @@ fn a_chat_that_goes_on_shows_where_the_dropped_part_ends() {
 }
 
 #[test]
+fn a_long_chat_opens_at_its_end_and_is_there_from_its_beginning() {
+    const TURNS: usize = 1000;
+    let (_, turn) = long_paste();
+    let turns = (0..TURNS).map(|i| {
+        Record::Turn(Box::new(Turn {
+            user: format!("question {i}"),
+            pasted: Vec::new(),
+            answer: format!("Answer **{i}**:\n\n- one\n- two\n\n```\ncode {i}\n```\n"),
+            ..turn.clone()
+        }))
+    });
+    let note = opened_with(turns.chain([Record::Dropped { turns: 3 }]).collect());
+    let open = || {
+        let mut user = User::ready(SIZE);
+        user.update(Msg::Session(note.clone()));
+        user
+    };
+    let user = open();
+    says(&user, "question 999");
+    let rendered = |user: &User| {
+        let blocks = user.app.transcript().blocks();
+        blocks
+            .iter()
+            .filter(|block| block.rendered_bytes() > 0)
+            .count()
+    };
+    assert!(
+        rendered(&user) < 100,
+        "{} of {}",
+        rendered(&user),
+        2 * TURNS
+    );
+    // The same as where all of it has its lines.
+    for keys in [
+        "<PgUp>",
+        &"<PgUp>".repeat(40),
+        "<Home>",
+        "<Home><PgDn>",
+        "<C-f>question 500",
+        "<C-f>answer 7<Enter><Enter>",
+        &format!("{}/retry<Enter>", "<PgUp>".repeat(9)),
+        "/edit 990<Enter>",
+        "/new<Enter>",
+    ] {
+        let (mut lazy, mut whole) = (open(), open());
+        whole.keys("<Home><End>");
+        assert_eq!(rendered(&whole), whole.app.transcript().blocks().len());
+        lazy.keys(keys);
+        whole.keys(keys);
+        assert_eq!(lazy.picture(), whole.picture(), "{keys}");
+    }
+    let mut user = open();
+    user.update(Msg::Resize(60, 20));
+    user.keys("<Home>");
+    assert!(user.app.scroll().top == 0 && user.picture().contains("question 0"));
+}
+
+#[test]
 fn a_chat_that_was_written_anew_is_told() {
     let mut user = User::ready(SIZE);
     user.update(Msg::Session(Note::WrittenAnew("/tmp/\u{1b}x.jsonl".into())));
