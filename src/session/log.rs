@@ -94,16 +94,12 @@ pub fn read(mut from: impl BufRead) -> Result<Log, NoChat> {
             return Err(NoChat::TooLarge);
         }
         if log.next == 0 && take(&line, 0, number).is_err() {
-            match first_whole(&line)? {
-                Some(seq) => {
-                    log.next = seq;
-                    log.flaws.push(Flaw::Headless(seq));
-                }
-                None => {
-                    log.good += n_read as u64;
-                    continue;
-                }
-            }
+            let Some(seq) = first_whole(&line)? else {
+                log.good += n_read as u64;
+                continue;
+            };
+            log.next = seq;
+            log.flaws.push(Flaw::Headless(seq));
         }
         let (record, length, flaw) = match take(&line, log.next, number) {
             Ok(taken) => taken,

@@ -257,6 +257,10 @@ pub fn decode(line: &[u8], seq: u64) -> Result<Option<Record>, String> {
 /// The number of a line whose record is of none of [`KINDS`].
 fn unknown(line: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
+    #[expect(
+        clippy::zero_sized_map_values,
+        reason = "serde reads the keys of an object so"
+    )]
     struct Line<'a> {
         seq: u64,
         #[serde(borrow)]

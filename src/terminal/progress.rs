@@ -230,13 +230,14 @@ mod tests {
         };
         let (template, room) = layout(total, columns.into());
         let target = ProgressDrawTarget::term_like(Box::new(paper.clone()));
-        let bar = match total {
-            Some(_) => ProgressBar::with_draw_target(Some(1_918_273_645), target),
-            None => ProgressBar::with_draw_target(None, target),
+        let (done, all) = match total {
+            Some(Unit::Bytes) | None => (1_234_567_890, 1_918_273_645),
+            Some(Unit::Tokens | Unit::Pieces) => (123_456, 191_827),
         };
+        let bar = ProgressBar::with_draw_target(total.map(|_| all), target);
         bar.set_style(style(&template));
         bar.set_message(cut(title, room));
-        bar.set_position(1_234_567_890);
+        bar.set_position(done);
         bar.tick();
         let written = paper.written.lock().unwrap();
         written.trim_end().to_owned()

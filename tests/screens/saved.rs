@@ -215,7 +215,7 @@ fn a_chat_that_goes_on_shows_where_the_dropped_part_ends() {
         .transcript()
         .blocks()
         .iter()
-        .map(|it| it.text())
+        .map(speck::app::block::Block::text)
         .collect();
     assert!(
         kinds[2].starts_with("↑ The turn above is no longer part"),
