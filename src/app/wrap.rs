@@ -47,6 +47,22 @@ pub fn text_width(text: &str) -> usize {
     text.graphemes(true).map(grapheme_width).sum()
 }
 
+/// As much of `text` as `columns` hold, with `…` where some is left out.
+pub fn cut(text: &str, columns: usize) -> String {
+    if text_width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        kept.push(c);
+        if text_width(&kept) >= columns {
+            kept.pop();
+            break;
+        }
+    }
+    if columns > 0 { kept + "…" } else { kept }
+}
+
 /// The last boundary of a character of `text` that is not behind byte `at`.
 pub fn boundary_before(text: &str, at: usize) -> usize {
     let mut boundaries = (0..=at.min(text.len())).rev();

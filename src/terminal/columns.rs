@@ -4,8 +4,8 @@ use std::os::fd::AsFd;
 
 use rustix::termios::tcgetwinsize;
 
+use crate::app::wrap::cut;
 use crate::clean::clean;
-use crate::ui::format::cut;
 
 /// Columns of the terminal behind `output`; `None` where that is no terminal, or does not know.
 pub fn columns(output: impl AsFd) -> Option<usize> {

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::app::wrap::cut;
 use crate::clean::clean;
 use crate::engine::protocol::{Event, Fetch, Loading};
-use crate::ui::format::cut;
 
 use super::columns::columns;
 

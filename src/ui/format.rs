@@ -1,11 +1,10 @@
-//! Numbers → short text of a fixed width, and text cut to fit. What was not measured is `—`, never 0.
+//! Numbers → short text of a fixed width. What was not measured is `—`, never 0.
 
 use std::time::Duration;
 
 use ratatui::style::Style;
 
 use crate::app::age_step;
-use crate::app::wrap::text_width;
 use crate::engine::protocol::SamplingInfo;
 use crate::ui::theme::Theme;
 
@@ -92,22 +91,6 @@ pub fn levels(values: impl IntoIterator<Item = Option<f64>>, low: f64, top: f64)
     values
         .map(|value| value.map_or('·', |value| SPARKS[level(value).min(last)]))
         .collect()
-}
-
-/// As much of `text` as `columns` hold, with `…` where some is left out.
-pub fn cut(text: &str, columns: usize) -> String {
-    if text_width(text) <= columns {
-        return text.to_owned();
-    }
-    let mut kept = String::new();
-    for c in text.chars() {
-        kept.push(c);
-        if text_width(&kept) >= columns {
-            kept.pop();
-            break;
-        }
-    }
-    if columns > 0 { kept + "…" } else { kept }
 }
 
 /// How long ago, in steps.

@@ -20,7 +20,7 @@ mod answer;
 mod auto;
 mod color;
 mod find;
-pub mod format;
+mod format;
 mod help;
 mod input;
 mod panel;

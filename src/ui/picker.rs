@@ -17,10 +17,10 @@ use ratatui::text::{Line, Span};
 
 use crate::app::App;
 use crate::app::picker::Picker;
-use crate::app::wrap::{Break, text_width, wrap};
+use crate::app::wrap::{Break, cut, text_width, wrap};
 use crate::clean::clean;
 use crate::engine::protocol::ModelEntry;
-use crate::ui::format::{bytes, cut};
+use crate::ui::format::bytes;
 use crate::ui::theme::Theme;
 use crate::ui::{put, put_ends};
 

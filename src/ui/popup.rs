@@ -14,7 +14,7 @@ use ratatui::widgets::{Clear, Widget};
 
 use crate::app::geometry::Geometry;
 use crate::app::popup::{Popup, PopupRow};
-use crate::app::wrap::text_width;
+use crate::app::wrap::{cut, text_width};
 use crate::ui::put;
 use crate::ui::theme::Theme;
 
@@ -101,20 +101,4 @@ fn line(
         }
     }
     line
-}
-
-/// The text, or as much of it as fits, with `…`.
-fn cut(text: &str, width: usize) -> String {
-    if text_width(text) <= width {
-        return text.to_owned();
-    }
-    let mut short = String::new();
-    for c in text.chars() {
-        short.push(c);
-        if text_width(&short) >= width {
-            short.pop();
-            break;
-        }
-    }
-    short + "…"
 }

@@ -13,6 +13,7 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::saved::{Item, SavedChats};
+use crate::app::wrap::cut;
 use crate::ui::theme::Theme;
 use crate::ui::{put, put_ends};
 
@@ -92,7 +93,7 @@ fn rows(shown: &[&Item], selected: usize, theme: &Theme, area: Rect, buffer: &mu
         };
         let taken: usize = left.iter().map(Span::width).sum();
         let room = usize::from(area.width).saturating_sub(taken + model.width() + 2);
-        left.push(Span::styled(head(&item.title, room), style));
+        left.push(Span::styled(cut(&item.title, room), style));
         let right = Line::styled(model, theme.dim);
         put_ends(buffer, area, row as u16, Line::from(left), right);
     }
@@ -117,26 +118,6 @@ fn inner(area: Rect) -> Rect {
 /// Columns for the filter, with its cursor.
 fn room(area: Rect) -> usize {
     usize::from(area.width).saturating_sub(PROMPT.len() + 1)
-}
-
-/// As much of the beginning of `text` as fits into `width` columns.
-fn head(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let mut head = String::new();
-    for c in text.chars() {
-        head.push(c);
-        if head.width() >= width {
-            head.pop();
-            break;
-        }
-    }
-    if width > 0 {
-        head + "…"
-    } else {
-        String::new()
-    }
 }
 
 /// As much of the end of `text` as fits into `width` columns.
