@@ -5,8 +5,9 @@ use super::isa::Isa;
 use super::kernel::{Activations, NONE, marks_of_row};
 use super::lanes::LANES;
 use super::ops::{QuantizedBlocks, quantize};
-use super::pack::{BLOCK, GROUP};
+use super::pack::GROUP;
 use super::shared::Shared;
+use super::unpack::BLOCK;
 use super::weights::Shape;
 
 /// Rows of a pass at most; longer inputs are fed in several.

@@ -21,9 +21,10 @@ use super::buffers::{Buffers, LayerCache, MAX_HEAD, MAX_ROWS, Quantized};
 use super::kernel::Out;
 use super::matmul::multiply_group;
 use super::ops::{add, rms_norm, rotate_halves, rotate_neighbours, silu_product};
-use super::pack::{BLOCK, GROUP, Matrix};
+use super::pack::{GROUP, Matrix};
 use super::pool::{Pool, Team};
 use super::shared::Shared;
+use super::unpack::BLOCK;
 use super::weights::{Layer, Shape, Weights};
 use crate::cancel::{Cancel, Cancelled};
 

@@ -18,7 +18,7 @@ pub(crate) mod pack;
 mod pool;
 mod product;
 mod shared;
-mod unpack;
+pub(crate) mod unpack;
 pub(crate) mod weights;
 
 #[cfg(test)]

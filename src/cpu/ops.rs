@@ -7,7 +7,7 @@
 use super::isa::{Isa, for_each_isa};
 use super::kernel::NONE;
 use super::lanes::LANES;
-use super::pack::BLOCK;
+use super::unpack::BLOCK;
 
 /// How much larger than the next largest of its block a number must be to be left out of the block.
 const OUTLIER: f32 = 2.0;

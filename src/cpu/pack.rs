@@ -19,8 +19,7 @@ use candle_core::quantized::GgmlDType;
 use half::f16;
 use rayon::prelude::*;
 
-use super::unpack;
-pub(crate) use super::unpack::{BLOCK, RowBlock};
+use super::unpack::{self, BLOCK, RowBlock};
 
 /// Rows of a group.
 pub(crate) const GROUP: usize = 16;

@@ -18,8 +18,9 @@ use super::isa::{Isa, for_each_isa};
 use super::kernel::{self, Activations, Job, NONE, Out, TILE};
 use super::lanes::{self, LANES, Lanes};
 use super::ops;
-use super::pack::{BLOCK, Form, GROUP, Matrix};
+use super::pack::{Form, GROUP, Matrix};
 use super::shared::Shared;
+use super::unpack::BLOCK;
 
 /// Reproducible numbers in -1..1.
 fn numbers(seed: u64, n: usize) -> Vec<f32> {

@@ -11,7 +11,8 @@ use crate::cancel::Cancel;
 use crate::cpu::Cores;
 use crate::cpu::buffers::{MAX_HEAD, MAX_ROWS};
 use crate::cpu::forward::Forward;
-use crate::cpu::pack::{BLOCK, Matrix};
+use crate::cpu::pack::Matrix;
+use crate::cpu::unpack::BLOCK;
 use crate::cpu::weights::{Layer, Shape, Weights};
 
 /// The decoder with its weights and its cache.

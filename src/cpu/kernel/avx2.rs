@@ -16,7 +16,8 @@ use std::arch::x86_64::*;
 
 use super::{AHEAD, Job, TILE};
 use crate::cpu::lanes::avx2::halves;
-use crate::cpu::pack::{BLOCK, Form, GROUP};
+use crate::cpu::pack::{Form, GROUP};
+use crate::cpu::unpack::BLOCK;
 
 /// See [`super::group`].
 ///

@@ -19,7 +19,8 @@ use std::array::from_fn;
 
 use super::{AHEAD, Job, TILE};
 use crate::cpu::lanes::avx512::halves;
-use crate::cpu::pack::{BLOCK, Form, GROUP, STEP};
+use crate::cpu::pack::{Form, GROUP, STEP};
+use crate::cpu::unpack::BLOCK;
 
 /// See [`super::group`].
 ///

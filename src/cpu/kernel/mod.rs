@@ -20,8 +20,9 @@ mod scalar;
 use outliers::add_outliers;
 
 use super::isa::Isa;
-use super::pack::{BLOCK, Form, GROUP};
+use super::pack::{Form, GROUP};
 use super::shared::Shared;
+use super::unpack::BLOCK;
 
 /// Rows of activations that one call multiplies at most.
 pub(super) const TILE: usize = 4;

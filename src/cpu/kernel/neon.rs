@@ -25,7 +25,8 @@ use dots::{Dotprod, Dots, I8mm};
 
 use super::{AHEAD, Job, TILE};
 use crate::cpu::lanes::neon::halves;
-use crate::cpu::pack::{BLOCK, Form, GROUP, STEP};
+use crate::cpu::pack::{Form, GROUP, STEP};
+use crate::cpu::unpack::BLOCK;
 
 /// Bytes of a line of the cache.
 const LINE: usize = if cfg!(target_vendor = "apple") {

@@ -3,7 +3,8 @@
 use super::{Activations, Job, marks_of_row};
 use crate::cpu::isa::{Isa, for_each_isa};
 use crate::cpu::lanes::{LANES, Lanes};
-use crate::cpu::pack::{BLOCK, Form, GROUP, STEP};
+use crate::cpu::pack::{Form, GROUP, STEP};
+use crate::cpu::unpack::BLOCK;
 
 for_each_isa! {
     /// Adds to the products of rows `first..first + n` what their outliers give, block after block.

@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use super::{Job, TILE};
-use crate::cpu::pack::{BLOCK, Form, GROUP, RowBlock, get};
+use crate::cpu::pack::{Form, GROUP, get};
+use crate::cpu::unpack::{BLOCK, RowBlock};
 
 pub(super) fn group(job: &Job, first: usize, n: usize) {
     let activations = job.activations;

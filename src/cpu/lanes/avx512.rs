@@ -1,14 +1,5 @@
 //! Sixteen numbers in one register of AVX-512.
 
-#![expect(
-    clippy::inline_always,
-    reason = "what works on registers must be compiled into its caller, for its instruction set"
-)]
-
-#[allow(
-    clippy::wildcard_imports,
-    reason = "intrinsics carry their module in their names; not `expect`: the lint is silent in tests"
-)]
 use std::arch::x86_64::*;
 
 use super::{LANES, Lanes};

@@ -3,6 +3,15 @@
 //! One implementation per instruction set, each in a file; the one on arrays here is their specification.
 //! **All give the same bits**; of `round` that is said for numbers within `i8` alone.
 
+#![expect(
+    clippy::inline_always,
+    reason = "what works on registers must be compiled into its caller, for its instruction set"
+)]
+#![allow(
+    clippy::wildcard_imports,
+    reason = "intrinsics carry their module in their names; not `expect`: the lint is silent in tests"
+)]
+
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx2;
 #[cfg(target_arch = "x86_64")]

@@ -1,14 +1,5 @@
 //! Sixteen numbers in four registers of NEON.
 
-#![expect(
-    clippy::inline_always,
-    reason = "what works on registers must be compiled into its caller, for its instruction set"
-)]
-
-#[allow(
-    clippy::wildcard_imports,
-    reason = "intrinsics carry their module in their names; not `expect`: the lint is silent in tests"
-)]
 use std::arch::aarch64::*;
 use std::arch::asm;
 use std::array::from_fn;
