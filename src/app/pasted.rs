@@ -34,19 +34,24 @@ fn folded(text: &str, ranges: &[Range<usize>]) -> Option<Typed> {
     let mut typed = Typed::default();
     let mut end = 0;
     for (range, number) in ranges.iter().zip(0..) {
-        typed.text += text.get(end..range.start)?;
+        typed.text += plain(text.get(end..range.start)?)?;
         typed.pasted.push(text.get(range.clone())?.to_owned());
-        // A character that stands for a paste, where none was, would become one.
-        if typed.text.chars().filter_map(index).count() > number {
-            return None;
-        }
         typed.text.push(character(number)?);
         end = range.end;
     }
     let rest = text.get(end..)?;
-    let is_plain = ranges.is_empty() || !rest.chars().any(|c| index(c).is_some());
-    typed.text += rest;
-    is_plain.then_some(typed)
+    typed.text += if ranges.is_empty() {
+        rest
+    } else {
+        plain(rest)?
+    };
+    Some(typed)
+}
+
+/// A part between pastes. In one that was none, a character that stands for a paste would become one.
+fn plain(part: &str) -> Option<&str> {
+    let is_plain = !part.chars().any(|c| index(c).is_some());
+    is_plain.then_some(part)
 }
 
 #[cfg(test)]

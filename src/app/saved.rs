@@ -239,7 +239,7 @@ impl App {
 
     /// Shows a chat that was opened, and has the engine go on with it.
     fn opened(&mut self, opened: Opened) -> Vec<Effect> {
-        let [_, restore] = opened.commands();
+        let restore = opened.restore();
         let Opened {
             id,
             conversation,

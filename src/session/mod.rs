@@ -83,12 +83,15 @@ pub struct Opened {
 impl Opened {
     /// What makes an engine go on with it.
     pub fn commands(&self) -> [Command; 2] {
-        [
-            Command::SetSystem(self.conversation.settings.system.clone()),
-            Command::Restore {
-                turns: self.conversation.messages(),
-            },
-        ]
+        let system = self.conversation.settings.system.clone();
+        [Command::SetSystem(system), self.restore()]
+    }
+
+    /// The one of them that gives an engine the turns.
+    pub fn restore(&self) -> Command {
+        Command::Restore {
+            turns: self.conversation.messages(),
+        }
     }
 
     /// What the user should know, for where the conversation itself is not shown.

@@ -19,6 +19,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use crate::app::slash::{self, COMMANDS, Command as Row, Parsed, Slash};
 use crate::app::{App, AppSettings, Effect, Msg};
 use crate::cancel::Cancel;
+use crate::clean::clean;
 use crate::engine::protocol::{Command, Event, Handle, Ready};
 use crate::session::{Note, Opened, Request, listing};
 
@@ -107,9 +108,6 @@ struct Chat {
     /// The model that the opened chat was with, until it is known which is loaded.
     was_with: Option<String>,
     out: TextOut,
-    ready: Option<Ready>,
-    /// What drafts from the next pass on.
-    strategy: &'static str,
     /// Stops the answer that is being written.
     answering: Option<Cancel>,
     input_ended: bool,
@@ -136,8 +134,6 @@ impl Chat {
             copied,
             was_with: None,
             out: TextOut::new(),
-            ready: None,
-            strategy: "",
             answering: None,
             input_ended: false,
             failed: false,
@@ -147,7 +143,7 @@ impl Chat {
 
     fn is_listening(&self) -> bool {
         let busy = self.requests > 0 || !self.typed && self.answering.is_some();
-        !self.input_ended && self.ready.is_some() && !busy
+        !self.input_ended && self.app.ready().is_some() && !busy
     }
 
     fn event(&mut self, event: &Event) -> anyhow::Result<()> {
@@ -160,7 +156,6 @@ impl Chat {
         self.out.event(event)?;
         match event {
             Event::Ready(ready) => {
-                self.strategy = ready.strategy;
                 let Ready {
                     target,
                     device,
@@ -171,7 +166,6 @@ impl Chat {
                 self.out.note(&format!(
                     "{target} · {device} · context {context_limit} · {strategy} · /help"
                 ));
-                self.ready = Some(ready.clone());
                 self.tell_other_model();
                 self.prompt();
             }
@@ -210,7 +204,7 @@ impl Chat {
                 tell(&format!("/{name} needs the full screen"));
             }
             Parsed::Command(Slash::Help, _) => tell(&help()),
-            Parsed::Command(Slash::Mode(name), _) => self.mode(&name)?,
+            Parsed::Command(Slash::Mode(name), _) => self.mode(&name, line)?,
             Parsed::Message(_) | Parsed::Command(Slash::Resume(_), _)
                 if self.answering.is_some() && !line.is_empty() =>
             {
@@ -342,28 +336,30 @@ impl Chat {
     }
 
     fn tell_other_model(&mut self) {
-        if let Some(ready) = &self.ready
+        if let Some(ready) = self.app.ready()
             && let Some(was) = self.was_with.take()
-            && let Some(told) = other_model(&was, &ready.target)
+            && let Some(told) = other_model(&clean(&was), &ready.target)
         {
             self.out.note(&told);
         }
     }
 
-    fn mode(&mut self, name: &str) -> anyhow::Result<()> {
-        let known = self.ready.iter().flat_map(|ready| &ready.strategies);
-        if let Some(strategy) = known.clone().find(|strategy| strategy.name == name) {
+    /// Changes the strategy, which `line` asks for, or lists all.
+    fn mode(&mut self, name: &str, line: &str) -> anyhow::Result<()> {
+        let known = self.app.ready().map_or(&[][..], |ready| &ready.strategies);
+        if let Some(strategy) = known.iter().find(|strategy| strategy.name == name) {
             let name = strategy.name;
-            self.send(Command::SetStrategy(name))?;
-            self.strategy = name;
+            let effects = self.app.update(Msg::Line(line.to_owned()), Instant::now());
+            self.act(effects)?;
             tell(&format!("{name} drafts from the next pass on"));
             return Ok(());
         }
         if !name.is_empty() {
             tell(&format!("no strategy {name}"));
         }
+        let current = self.app.wanted().or(self.app.strategy());
         for strategy in known {
-            let now = if strategy.name == self.strategy {
+            let now = if Some(strategy.name) == current {
                 "*"
             } else {
                 " "
@@ -420,5 +416,5 @@ fn help() -> String {
 
 /// Tells something that is not part of an answer.
 fn tell(text: &str) {
-    writeln!(io::stderr(), "{}", crate::clean::clean(text)).ok();
+    writeln!(io::stderr(), "{}", clean(text)).ok();
 }
