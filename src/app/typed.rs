@@ -46,6 +46,16 @@ impl Typed {
         self.with_pastes(label).replace('\n', " ⏎ ")
     }
 
+    /// Takes away the first character, which may be that of a paste.
+    pub fn remove_first(&mut self) {
+        let first = self.text.chars().next();
+        let paste = first.and_then(index).and_then(|it| self.pasted.get_mut(it));
+        let of = paste.unwrap_or(&mut self.text);
+        if !of.is_empty() {
+            of.remove(0);
+        }
+    }
+
     /// Bytes of text and pastes.
     pub fn len(&self) -> usize {
         self.text.len() + self.pasted.iter().map(String::len).sum::<usize>()
@@ -138,6 +148,19 @@ mod tests {
         );
         assert_eq!(typed("\u{10f005}", &["one"]).whole(), "\u{10f005}");
         assert_eq!(message.len(), 2 + 4 + 2 + 1 + 4 + 3 + 9);
+    }
+
+    #[test]
+    fn the_first_character_may_be_a_pastes() {
+        let check = |mut message: Typed, expect: &str| {
+            message.remove_first();
+            assert_eq!(message.whole(), expect);
+        };
+        check(typed("//a", &[]), "/a");
+        check(typed("\u{10f000} b", &["//a"]), "/a b");
+        check(typed("/\u{10f000}", &["/a"]), "/a");
+        check(typed("\u{10f005}b", &["/a"]), "b");
+        check(typed("", &[]), "");
     }
 
     #[test]

@@ -247,7 +247,7 @@ impl App {
         let mut typed = self.input.take();
         // It was typed with one `/` more.
         if text.len() < typed.whole().len() {
-            typed.text.remove(0);
+            typed.remove_first();
         }
         self.ask(typed)
     }

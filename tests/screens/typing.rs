@@ -50,6 +50,11 @@ fn enter_does_not_guess() {
 fn what_is_no_command_is_not_completed() {
     check("//mode is it<Tab><Enter>", &["send /mode is it"], "");
     check("a /mo<Tab><Enter>", &["send a /mo"], "");
+    let mut user = User::ready(SIZE);
+    let long = format!("//{}", "x".repeat(2_500));
+    user.update(Msg::Paste(long.clone()));
+    user.keys("<Enter>");
+    assert_eq!(user.effects, [format!("send {}", &long[1..])]);
     check("<Tab>a<Enter>", &["send a"], "");
     check(
         "/mode plain<Enter>x<Enter><C-p><C-p><C-p>",
