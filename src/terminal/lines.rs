@@ -176,6 +176,8 @@ impl Chat {
                 self.failed = true;
                 self.answered();
             }
+            // There was room.
+            Event::Dropped { turns: 0 } => {}
             Event::Dropped { turns: 1 } => tell("the oldest turn was dropped"),
             Event::Dropped { turns } => tell(&format!("the {turns} oldest turns were dropped")),
             Event::StrategyRefused(name) => tell(&format!("{name} cannot run with these models")),
@@ -221,9 +223,7 @@ impl Chat {
                 }
             }
         }
-        if self.answering.is_none() && self.requests == 0 {
-            self.prompt();
-        }
+        self.prompt();
         Ok(None)
     }
 
@@ -395,7 +395,8 @@ impl Chat {
 
     /// Asks for the next line, where somebody types it.
     fn prompt(&self) {
-        if !self.typed || self.input_ended {
+        let busy = self.answering.is_some() || self.requests > 0;
+        if !self.typed || self.input_ended || busy {
             return;
         }
         if io::stdout().is_terminal() {
