@@ -143,13 +143,15 @@ def whole_characters(data):
 
 
 def play(session):
-    """What the person does: starts with plain decoding, has the draft model help, then lookup."""
+    """What the person does: swaps the strategy in the middle of an answer, then has lookup repeat it."""
     session.wait("Type a message")
     session.read(2.0)
     session.ask("Explain in three short paragraphs why the sky is blue.")
     session.wait("… writing")
-    session.read(2.0)
-    session.key(SHIFT_TAB, 0)
+    session.read(0.7)
+    session.key(SHIFT_TAB, 0.1)
+    if "… writing" not in session.screen.text():
+        sys.exit("the answer ended before the strategy was swapped")
     session.wait_gone("… writing")
     session.read(2.0)
     session.ask("/show tokens")
