@@ -176,14 +176,16 @@ impl Chat {
                 self.failed = true;
                 self.answered();
             }
-            // There was room.
-            Event::Dropped { turns: 0 } => {}
             Event::Dropped { turns: 1 } => tell("the oldest turn was dropped"),
-            Event::Dropped { turns } => tell(&format!("the {turns} oldest turns were dropped")),
+            Event::Dropped { turns } if *turns > 1 => {
+                tell(&format!("the {turns} oldest turns were dropped"));
+            }
             Event::StrategyRefused(name) => tell(&format!("{name} cannot run with these models")),
             Event::Fetch(_)
             | Event::Loading(_)
             | Event::Baseline(_)
+            // There was room.
+            | Event::Dropped { .. }
             // What was asked for is known here before the engine confirms it.
             | Event::Strategy(_)
             | Event::Options(_)
