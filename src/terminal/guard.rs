@@ -98,6 +98,11 @@ pub fn restore() {
     }
 }
 
+/// Whether there is still a terminal behind standard output.
+pub(super) fn terminal_is_there() -> bool {
+    tcgetattr(io::stdout()).is_ok()
+}
+
 fn enter_bytes(keyboard: bool) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes

@@ -9,12 +9,11 @@ mod clipboard;
 mod data;
 mod divert;
 mod editor;
-mod esc;
 pub mod frame;
 pub mod guard;
-mod hang_up;
 pub mod highlight;
 pub mod history_file;
+pub mod input;
 mod signals;
 pub mod themes;
 

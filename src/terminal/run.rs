@@ -14,7 +14,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use crossterm::event::{Event as Input, EventStream};
 use ratatui::Terminal;
 use ratatui::layout::Size;
 use tokio::select;
@@ -28,18 +27,17 @@ use crate::session::{Ended, Note};
 use crate::stats::Totals;
 use crate::ui::{self, Theme};
 
-use self::outside::{edited, listed, next_input, start_history};
+use self::outside::{edited, listed, next_read, start_history};
 use super::awake::Awake;
 use super::clipboard::Copied;
 use super::editor::Editor;
-use super::esc::{EscGuard, HOLD_LOCAL, HOLD_REMOTE};
 use super::exit::Exit;
 use super::frame::{FrameBackend, unbuffered_stdout};
-use super::guard::{Guard, restore};
-use super::hang_up::{HangUpWatch, terminal_is_there};
+use super::guard::{Guard, restore, terminal_is_there};
 use super::highlight::Highlighting;
 use super::history_file;
 use super::host::Host;
+use super::input::{Decoder, Input, Reader};
 use super::saving::Saving;
 use super::signals::{self, Signal, Signals};
 use super::themes::Themes;
@@ -154,7 +152,8 @@ struct Screen {
     highlighting: Highlighting,
     terminal: Terminal<FrameBackend<File>>,
     /// Not while an editor has the terminal: it would take its keys.
-    input: Option<EventStream>,
+    reader: Option<Reader>,
+    decoder: Decoder,
     editor: Option<Editor>,
     /// When the last editor ended.
     edited: Option<Instant>,
@@ -162,14 +161,12 @@ struct Screen {
     /// What work on other threads has to say to the app.
     outcomes: UnboundedReceiver<Outcome>,
     outcome: UnboundedSender<Outcome>,
-    esc: EscGuard,
     signals: Signals,
     size: Size,
     frame: Duration,
     drawn: Option<Instant>,
     /// What was drawn is out of date; the next frame comes so long after the last.
     changed: Option<Duration>,
-    _hang_up: HangUpWatch,
     // Last: the terminal is given back after nothing uses it any more.
     guard: Guard,
 }
@@ -208,18 +205,17 @@ impl Screen {
             models: None,
             awake: Awake::new(),
             engine_runs: true,
-            _hang_up: HangUpWatch::start(saving.saver.closer())?,
             saving,
             session: Session::default(),
             highlighting: Highlighting::default(),
             terminal,
-            input: Some(EventStream::new()),
+            reader: Some(Reader::start()?),
+            decoder: Decoder::new(remote),
             editor: None,
             edited: None,
             history,
             outcomes,
             outcome,
-            esc: EscGuard::new(if remote { HOLD_REMOTE } else { HOLD_LOCAL }),
             signals,
             size,
             frame: if remote { FRAME_REMOTE } else { FRAME },
@@ -246,13 +242,13 @@ impl Screen {
                     self.draw()?;
                     None
                 }
-                () = until(self.esc.deadline()) => {
-                    let certain = self.esc.expire(Instant::now());
+                read = next_read(&mut self.reader) => {
+                    let (read_at, bytes) = read.context("the terminal's input ended")??;
+                    let certain = self.decoder.push(&bytes, read_at);
                     self.input(certain)?
                 }
-                event = next_input(&mut self.input) => {
-                    let event = event.context("the terminal's input ended")?;
-                    let certain = self.esc.push(event?, Instant::now());
+                () = until(self.decoder.deadline()) => {
+                    let certain = self.decoder.expire(Instant::now());
                     self.input(certain)?
                 }
                 text = edited(&mut self.editor) => self.editor_ended(text)?,
@@ -276,15 +272,11 @@ impl Screen {
         }
     }
 
-    fn input(&mut self, events: Vec<Input>) -> io::Result<Option<Exit>> {
-        for event in events {
-            let msg = match event {
+    fn input(&mut self, inputs: Vec<Input>) -> io::Result<Option<Exit>> {
+        for input in inputs {
+            let msg = match input {
                 Input::Key(key) => Msg::Key(key),
                 Input::Paste(text) => Msg::Paste(text),
-                // The size comes with SIGWINCH and is read before each frame.
-                Input::Resize(..) | Input::FocusGained | Input::FocusLost | Input::Mouse(_) => {
-                    continue;
-                }
             };
             if let Some(exit) = self.update(msg)? {
                 return Ok(Some(exit));

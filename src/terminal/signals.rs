@@ -39,7 +39,7 @@ pub enum Signal {
     Stop,
     /// SIGCONT.
     Continue,
-    /// SIGWINCH. Listened to here because crossterm loses it when a key comes at the same moment.
+    /// SIGWINCH.
     Resize,
     /// One that would end the program without restoring the terminal, by its number.
     Other(u8),

@@ -196,6 +196,32 @@ fn a_cut_arrow_key_is_no_esc() {
     assert!(screen.contains("firsXt"), "{screen}");
 }
 
+/// A reply to a question that an earlier program asked.
+#[test]
+fn stray_replies_type_nothing_and_take_no_key_away() {
+    let mut pty = ready(&[]);
+    pty.keys("\x1b[?2026;2$y\x1b[?1;2c\x1b]11;rgb:0/0/0\x07\x1bP>|XTerm(390)\x1b\\one");
+    let screen = pty.wait_for("> one");
+    assert!(
+        !screen.contains("2026") && !screen.contains("rgb"),
+        "{screen}"
+    );
+    // Cut off: the rest will never come.
+    for cut in ["\x1b[?1;2", "\x1b[<0;1", "\x1b]11;rgb:", "\x1bP>|X"] {
+        pty.keys("two");
+        pty.wait_for("two");
+        pty.keys(cut);
+        pty.keys(CTRL_C);
+        pty.wait_gone("two");
+    }
+    pty.keys("\x1b[200~three");
+    pty.wait_for("three");
+    pty.keys(CTRL_C);
+    pty.wait_gone("three");
+    pty.keys(CTRL_D);
+    assert_eq!(pty.exit_code(), 0);
+}
+
 #[test]
 fn suspending_gives_the_terminal_to_the_shell_and_takes_it_again() {
     let mut shell = CommandBuilder::new("/bin/sh");

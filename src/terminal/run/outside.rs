@@ -6,14 +6,13 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crossterm::event::{Event as Input, EventStream};
-use futures_util::StreamExt;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot::Receiver;
 
 use super::super::editor::Editor;
 use super::super::exit::Exit;
 use super::super::guard::restore;
+use super::super::input::{Read, Reader};
 use super::super::{clipboard, history_file};
 use super::{Outcome, Screen};
 use crate::app::Msg;
@@ -61,7 +60,7 @@ impl Screen {
 
     /// Gives the terminal to the user's editor.
     pub(super) fn edit(&mut self, text: &str) -> io::Result<()> {
-        self.input = None;
+        self.reader = None;
         restore();
         match Editor::start(text) {
             Ok(editor) => self.editor = Some(editor),
@@ -80,7 +79,7 @@ impl Screen {
         self.editor = None;
         self.edited = Some(Instant::now());
         self.guard.enter_again()?;
-        self.input = Some(EventStream::new());
+        self.reader = Some(Reader::start()?);
         self.terminal.backend_mut().forget();
         self.redraw()?;
         self.update(Msg::Edited(text))
@@ -96,10 +95,10 @@ pub(super) fn start_history(
     })
 }
 
-/// The terminal's next input; waits for ever while it is not read.
-pub(super) async fn next_input(input: &mut Option<EventStream>) -> Option<io::Result<Input>> {
-    match input {
-        Some(input) => input.next().await,
+/// What the terminal's next read gave; waits for ever while it is not read.
+pub(super) async fn next_read(reader: &mut Option<Reader>) -> Option<io::Result<Read>> {
+    match reader {
+        Some(reader) => reader.next().await,
         None => pending().await,
     }
 }
