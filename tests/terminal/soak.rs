@@ -15,7 +15,7 @@ const TURNS_OF_CONVERSATION: usize = 100;
 const WARM: usize = 2000;
 /// Growth of resident memory in the turns after that, at most.
 const GROWTH_KB: u64 = 1024;
-/// Half of the keys, and 99 of 100 requests to stop, are seen within this on an idle machine.
+/// 95 of 100 keys, and 99 of 100 requests to stop, are seen within this on an idle machine.
 const KEY_WITHIN: Duration = Duration::from_millis(20);
 const STOP_WITHIN: Duration = Duration::from_millis(100);
 
@@ -143,7 +143,7 @@ fn soak_keys_are_seen_and_answers_stop_at_once() {
         let n = times.len();
         println!("{what}: p50 {p50:.1?}, p95 {p95:.1?}, p99 {p99:.1?}, most {most:.1?} of {n}");
     }
-    assert!(percentile(&keys, 50) < KEY_WITHIN, "{keys:?}");
+    assert!(percentile(&keys, 95) < KEY_WITHIN, "{keys:?}");
     assert!(percentile(&stops, 99) < STOP_WITHIN, "{stops:?}");
     pty.keys(CTRL_D);
     assert_eq!(pty.exit_code(), 0);
