@@ -12,7 +12,7 @@ use sysinfo::{ProcessRefreshKind, ProcessesToUpdate};
 
 use crate::cancel::Cancel;
 use crate::cpu::{Isa, read_bandwidth};
-use crate::model::load::Pair;
+use crate::model::pair::Pair;
 use crate::model::{Model, PassError, Token, argmax};
 
 /// Tokens in the cache while passes are timed.

@@ -8,7 +8,8 @@ use speck::config::options::Options;
 use speck::engine::protocol::{Command, Event, FinishReason, Handle};
 use speck::engine::{Settings, start};
 use speck::model::device::DeviceChoice;
-use speck::model::load::{DraftChoice, LoadSettings, load};
+use speck::model::load::load;
+use speck::model::pair::{DraftChoice, LoadSettings};
 use speck::model::registry::Reference;
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate};
 

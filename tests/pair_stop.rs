@@ -10,7 +10,7 @@ use speck::config::options::Options;
 use speck::engine::protocol::{Command, Event, FinishReason, Handle};
 use speck::engine::{Settings, start};
 use speck::model::device::DeviceChoice;
-use speck::model::load::{DraftChoice, LoadSettings};
+use speck::model::pair::{DraftChoice, LoadSettings};
 use speck::model::registry::Reference;
 
 const STOPS: usize = 200;

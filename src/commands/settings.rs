@@ -10,7 +10,7 @@ use crate::cpu::Isa;
 use crate::engine;
 use crate::model::device::DeviceChoice;
 use crate::model::fetch::Environment;
-use crate::model::load::{DraftChoice, LoadSettings};
+use crate::model::pair::{DraftChoice, LoadSettings};
 use crate::model::registry::Reference;
 use crate::session::{self, Folder, record};
 use crate::strategy::{self};

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files;
 use crate::model::device::Device;
-use crate::model::load::Identity;
+use crate::model::pair::Identity;
 use crate::strategy::Calibration;
 
 const FILE: &str = "calibrations.json";

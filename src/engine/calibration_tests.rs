@@ -8,7 +8,7 @@ use super::protocol::{Command, Event, Handle};
 use super::tests::{scripted, settings};
 use super::*;
 use crate::model::Token;
-use crate::model::load::Identity;
+use crate::model::pair::Identity;
 use crate::model::scripted::{ScriptedModel, Step};
 
 const CONTEXT: usize = 256;

@@ -12,8 +12,8 @@ use crate::config::sampling::Seed;
 use crate::model::Token;
 use crate::model::chat_template::ChatTemplate;
 use crate::model::device::Device;
-use crate::model::load::Pair;
 use crate::model::memory::NoRoomBeside;
+use crate::model::pair::Pair;
 use crate::model::scripted::ScriptedModel;
 use crate::model::tokenizer::Tokenizer;
 

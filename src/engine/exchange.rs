@@ -11,8 +11,9 @@ use super::protocol::{Event, ModelRef, NotLoaded};
 use super::worker::{Request, Worker};
 use super::{Load, Wanted, panic_message};
 use crate::cancel::{Cancel, Cancelled};
-use crate::model::load::{Loaded, Progress};
+use crate::model::load::Progress;
 use crate::model::memory::NoRoomBeside;
+use crate::model::pair::Loaded;
 
 /// Loads what is `request`ed with `load` and goes on with it, or with the old models where that fails. An error
 /// means that there are none; `quit` ends everything.

@@ -30,7 +30,8 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::cancel::{Cancel, Cancelled};
 use crate::config::options::Options;
-use crate::model::load::{self, LoadSettings, Loaded, Progress};
+use crate::model::load::{self, Progress};
+use crate::model::pair::{LoadSettings, Loaded};
 use exchange::exchange;
 use protocol::{Event, Failure, Handle, Inbox, ModelRef, THREAD_NAME};
 use worker::State;

@@ -15,7 +15,7 @@ use crate::decoding::Decoder;
 use crate::model::Token;
 use crate::model::chat_template::ChatTemplate;
 use crate::model::device::Device;
-use crate::model::load::{Identity, Loaded};
+use crate::model::pair::{Identity, Loaded};
 use crate::model::tokenizer::Tokenizer;
 use crate::sampling::Sampling;
 use crate::strategy::{self, Drafter, Entry, Parts};

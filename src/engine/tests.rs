@@ -4,7 +4,7 @@ use super::protocol::*;
 use super::*;
 use crate::config::sampling::Seed;
 use crate::model::device::DeviceChoice;
-use crate::model::load::DraftChoice;
+use crate::model::pair::DraftChoice;
 use crate::model::registry::Reference;
 
 pub(super) fn settings(strategy: &'static str) -> Settings {

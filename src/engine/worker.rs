@@ -20,7 +20,7 @@ use crate::cancel::Cancel;
 use crate::config::options::Options;
 use crate::decoding;
 use crate::model::PassError;
-use crate::model::load::Loaded;
+use crate::model::pair::Loaded;
 
 /// The least room for an answer that a prompt must leave.
 const LEAST_ANSWER: usize = 16;

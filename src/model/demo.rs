@@ -11,7 +11,7 @@ use anyhow::Result;
 use super::Token;
 use super::chat_template::ChatTemplate;
 use super::device::Device;
-use super::load::{DraftChoice, LoadSettings, Loaded, Pair};
+use super::pair::{DraftChoice, LoadSettings, Loaded, Pair};
 use super::registry::SMOLLM2_135M_DRAFT;
 use super::scripted::{ScriptedModel, Step};
 use super::tokenizer::{Specials, Tokenizer};

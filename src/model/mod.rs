@@ -27,6 +27,7 @@ pub mod device;
 pub mod inventory;
 pub mod load;
 pub mod memory;
+pub mod pair;
 pub mod progress;
 pub mod shape;
 
