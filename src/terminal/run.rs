@@ -323,7 +323,9 @@ impl Screen {
             | Msg::Themed(_)
             | Msg::Themes(_)
             | Msg::Line(_)
-            | Msg::Told(_) => FRAME_OF_INPUT,
+            | Msg::Told(_)
+            // Who stopped an answer waits for this.
+            | Msg::Engine(Event::Finished(_)) => FRAME_OF_INPUT,
             Msg::Engine(_) | Msg::Models(_) | Msg::Session(_) | Msg::Highlighted(_) | Msg::Tick => {
                 self.frame
             }
