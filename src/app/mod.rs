@@ -16,6 +16,7 @@ pub mod history;
 pub mod input;
 pub mod keymap;
 pub mod layer;
+mod likeness;
 pub mod markdown;
 pub mod picker;
 pub mod popup;

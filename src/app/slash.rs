@@ -5,7 +5,7 @@
 //! `/`, and a text of several lines is always a message.
 
 use crate::app::App;
-use crate::app::popup::likeness;
+use crate::app::likeness::likeness;
 
 /// What a command asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
