@@ -11,13 +11,18 @@ use crate::{CTRL_C, CTRL_D, ENTER, ESC};
 
 /// Turns before a new conversation is started, so that the context never fills.
 const TURNS_OF_CONVERSATION: usize = 100;
-/// Turns after which memory is first looked at: buffers have their size by then.
+/// Turns between two looks at what the program holds.
+const TURNS_OF_LOOK: usize = 500;
+/// Turns after which memory is first judged: buffers have their size by then.
 const WARM: usize = 2000;
 /// Growth of resident memory in the turns after that, at most.
 const GROWTH_KB: u64 = 1024;
 /// 95 of 100 keys, and 99 of 100 requests to stop, are seen within this on an idle machine.
 const KEY_WITHIN: Duration = Duration::from_millis(20);
 const STOP_WITHIN: Duration = Duration::from_millis(100);
+
+/// A file that stays open for longer is not closed.
+const REST: Duration = Duration::from_secs(5);
 
 /// What a process holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +49,19 @@ impl Held {
             threads: count("task"),
         }
     }
+
+    /// The same when no more files are open than `before`: one is, for a moment, while what was typed is kept.
+    fn at_rest(pid: u32, before: Option<&Self>) -> Self {
+        let started = Instant::now();
+        loop {
+            let held = Self::by(pid);
+            let is_at_rest = before.is_none_or(|before| held.files <= before.files);
+            if is_at_rest || started.elapsed() > REST {
+                return held;
+            }
+            std::thread::yield_now();
+        }
+    }
 }
 
 fn number(name: &str, default: usize) -> usize {
@@ -54,7 +72,7 @@ fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     sorted[(sorted.len() * percent / 100).min(sorted.len() - 1)]
 }
 
-/// Prints `turns resident_kb files threads`, a line every 500 turns.
+/// Prints `turns resident_kb files threads`, a line every [`TURNS_OF_LOOK`] turns.
 #[test]
 #[ignore = "long: scripts/soak.sh"]
 fn soak_ten_thousand_turns() {
@@ -77,23 +95,22 @@ fn soak_ten_thousand_turns() {
             pty.keys(&format!("/new{ENTER}"));
             pty.wait_gone("token limit");
         }
-        if turn % 500 == 0 {
-            let held = Held::by(pid);
+        if turn % TURNS_OF_LOOK == 0 {
+            let held = Held::at_rest(pid, looks.last());
             let Held {
                 resident_kb,
                 files,
                 threads,
             } = held;
             println!("{turn} {resident_kb} {files} {threads}");
-            if turn >= WARM {
-                looks.push(held);
-            }
+            looks.push(held);
         }
         pty.forget();
     }
     println!("{n_turns} turns took {:.0?}", started.elapsed());
-    let (first, last) = (looks[0], looks[looks.len() - 1]);
-    for held in &looks {
+    let warm = &looks[WARM / TURNS_OF_LOOK - 1..];
+    let (first, last) = (warm[0], warm[warm.len() - 1]);
+    for held in warm {
         assert_eq!((held.files, held.threads), (first.files, first.threads));
     }
     let growth = last.resident_kb.saturating_sub(first.resident_kb);
