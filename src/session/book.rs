@@ -88,7 +88,7 @@ impl Book {
         let folder = folder.ok_or_else(|| io::Error::other("there is no home folder"));
         let mut anew = false;
         if let Some((id, file)) = &mut self.file {
-            if !file.is_in_place()? {
+            if !file.is_as_written()? {
                 let folder = folder?;
                 // Another may stand in its place by now.
                 let ids = iter::once(id.clone()).chain(new_ids());

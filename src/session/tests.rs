@@ -40,7 +40,7 @@ fn asked(text: &str) -> Record {
     }
 }
 
-fn partial(text: &str) -> Record {
+pub(super) fn partial(text: &str) -> Record {
     Record::Partial {
         text: text.to_owned(),
         model: Some("Scripted".to_owned()),
@@ -61,7 +61,7 @@ fn turn(user: &str, answer: &str) -> Record {
 }
 
 /// A chat with every kind of record.
-fn sample() -> Vec<Record> {
+pub(super) fn sample() -> Vec<Record> {
     vec![
         header(),
         asked("Hi \u{1b}[31m\0\n\"quoted\" 日本語"),
@@ -85,7 +85,7 @@ fn sample() -> Vec<Record> {
     ]
 }
 
-fn bytes(records: &[Record]) -> Vec<u8> {
+pub(super) fn bytes(records: &[Record]) -> Vec<u8> {
     let lines = records.iter().zip(0..);
     let lines = lines.map(|(record, seq)| encode(seq, record).unwrap());
     lines.collect::<Vec<_>>().concat()

@@ -344,6 +344,23 @@ fn a_chat_whose_file_is_taken_away_is_written_anew() {
 }
 
 #[test]
+fn a_chat_whose_file_others_changed_is_written_anew() {
+    let cut = |path: &Path, to| {
+        let file = fs::File::options().write(true).open(path).unwrap();
+        file.set_len(to).unwrap();
+    };
+    check_gone(|_, file| cut(file, 0), 2);
+    check_gone(
+        |_, file| cut(file, fs::metadata(file).unwrap().len() - 1),
+        2,
+    );
+    check_gone(
+        |_, file| cut(file, fs::metadata(file).unwrap().len() + 1),
+        2,
+    );
+}
+
+#[test]
 fn a_chat_that_was_deleted_last_is_not_said_to_be_saved() {
     let home = tempfile::tempdir().unwrap();
     let (saver, _notes) = saver(home.path());
