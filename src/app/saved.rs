@@ -11,7 +11,7 @@ use crate::clean::clean;
 use crate::engine::protocol::FinishReason;
 use crate::session::export::{self, Part, document, one_line, sentence, you};
 use crate::session::record::{Reason, Turn};
-use crate::session::{Entry, Id, Note, Opened, Request};
+use crate::session::{Entry, Id, News, Note, Opened, Request};
 
 /// The longest text that the list is filtered by, in characters.
 const MAX_FILTER: usize = 100;
@@ -218,21 +218,13 @@ impl App {
             }
             Note::Opened(opened) => return self.opened(*opened),
             Note::Done(told) => self.tell(Kind::Notice, &sentence(&told)),
-            Note::Trouble(why) => self.tell(
-                Kind::Error,
-                &format!(
-                    "This chat cannot be saved: {why}. It goes on; what is said is kept in memory \
-                     and saved as soon as that works again."
-                ),
-            ),
-            Note::WrittenAnew(path) => {
-                let path = path.display();
-                let told = format!(
-                    "The file of this chat was gone: all of it is written anew, to {path}."
-                );
-                self.tell(Kind::Notice, &told);
+            Note::News(news) => {
+                let kind = match news {
+                    News::Trouble(_) | News::SavesAgain { lost: true } => Kind::Error,
+                    News::SavesAgain { lost: false } | News::WrittenAnew(_) => Kind::Notice,
+                };
+                self.tell(kind, &news.to_string());
             }
-            Note::SavesAgain => self.tell(Kind::Notice, "Saving works again: nothing is missing."),
         }
         Vec::new()
     }

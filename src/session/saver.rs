@@ -14,7 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::record::Settings;
 use super::writer::Writer;
-use super::{Ended, Folder, Id, Note, Request, SessionFile};
+use super::{Ended, Folder, Id, News, Note, Request, SessionFile};
 use crate::engine::protocol::{Command, Event, Round};
 
 /// How often a write that failed is tried again.
@@ -149,9 +149,9 @@ impl Saver {
         let waiting = self.queue.waiting.fetch_add(1, Ordering::Relaxed);
         if waiting >= MANY && !self.queue.told.swap(true, Ordering::Relaxed) {
             // A front end that has gone needs no news.
-            let _ = self
-                .notes
-                .send(Note::Trouble("the disk does not answer".to_owned()));
+            let _ = self.notes.send(Note::News(News::Trouble(
+                "the disk does not answer".to_owned(),
+            )));
         }
         // A thread that has ended has closed its files, and the program is about to end.
         let _ = self.to.send(job);
@@ -176,7 +176,7 @@ impl Closer {
             Err(RecvTimeoutError::Disconnected) => Ended::default(),
             Err(RecvTimeoutError::Timeout) => Ended {
                 unsaved: Some(format!("the disk did not answer within {limit:?}")),
-                saved: None,
+                ..Ended::default()
             },
         }
     }
@@ -189,6 +189,9 @@ fn work(writer: &mut Writer, jobs: &Receiver<Job>, queue: &Queue) {
             match jobs.recv_timeout(RETRY) {
                 Err(RecvTimeoutError::Timeout) => {
                     writer.write_waiting();
+                    if queue.waiting.load(Ordering::Relaxed) == 0 {
+                        writer.caught_up(false);
+                    }
                     continue;
                 }
                 job => job.ok(),
@@ -196,15 +199,6 @@ fn work(writer: &mut Writer, jobs: &Receiver<Job>, queue: &Queue) {
         } else {
             jobs.recv().ok()
         };
-        match &job {
-            Some(Job::Sent(_) | Job::Heard(_) | Job::Ask(_) | Job::Settle(_)) => {
-                let before = queue.waiting.fetch_sub(1, Ordering::Relaxed);
-                if before == 1 && queue.told.swap(false, Ordering::Relaxed) {
-                    writer.caught_up();
-                }
-            }
-            Some(Job::End(_)) | None => {}
-        }
         match job {
             Some(Job::Sent(command)) => writer.sent(&command),
             Some(Job::Heard(event)) => writer.heard(&event),
@@ -213,6 +207,9 @@ fn work(writer: &mut Writer, jobs: &Receiver<Job>, queue: &Queue) {
             Some(Job::Settle(settled)) => drop(settled.try_send(())),
             Some(Job::End(ended)) => return drop(ended.try_send(writer.end())),
             None => return drop(writer.end()),
+        }
+        if queue.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
+            writer.caught_up(queue.told.swap(false, Ordering::Relaxed));
         }
     }
 }
@@ -244,8 +241,13 @@ mod tests {
         for _ in 0..MANY {
             saver.heard(&baseline);
         }
-        assert!(matches!(told.try_recv(), Ok(Note::Trouble(why)) if why.contains("disk")));
+        let news = |note| match note {
+            Ok(Note::News(news)) => news.to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert!(news(told.try_recv()).contains("the disk does not answer"));
         assert!(told.try_recv().is_err(), "told once");
+        saver.ask(Request::Save(None));
         let (ended, _wait) = mpsc::sync_channel(1);
         saver.to.send(Job::End(ended)).unwrap();
         let setup = Setup {
@@ -260,7 +262,11 @@ mod tests {
             },
         };
         work(&mut Writer::new(setup, notes), &jobs, &saver.queue);
-        assert!(matches!(told.try_recv(), Ok(Note::SavesAgain)));
+        assert!(
+            matches!(told.try_recv(), Ok(Note::Refused(_))),
+            "the last job first"
+        );
+        assert!(news(told.try_recv()).contains("nothing is missing"));
         assert!(told.try_recv().is_err());
     }
 }

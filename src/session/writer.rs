@@ -3,7 +3,6 @@
 //! **A record is let go of when it is on the disk, and not before.** What waits is bounded; what would
 //! go beyond that is not kept, and said to be lost.
 
-use std::io;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -13,7 +12,7 @@ use super::book::Book;
 use super::record::{Record, Settings};
 use super::recorder::{Now, Recorder, Step};
 use super::saver::Setup;
-use super::{Ended, Id, Note, Opened, Request, SessionFile, export};
+use super::{Ended, Id, News, Note, Opened, Request, SessionFile, export};
 use crate::clean::clean;
 use crate::engine::protocol::{Command, Event, ModelRef};
 
@@ -27,8 +26,10 @@ pub(super) struct Writer {
     books: Vec<Book>,
     /// The chat that was written or opened last.
     saved: Option<(Id, PathBuf)>,
-    /// Why nothing can be written, since it was told.
+    /// Why nothing can be written.
     trouble: Option<String>,
+    /// Whether trouble was told, and not its end.
+    told: bool,
     /// Whether something was not kept.
     lost: bool,
     notes: UnboundedSender<Note>,
@@ -44,6 +45,7 @@ impl Writer {
             books: vec![Book::default()],
             saved: None,
             trouble: None,
+            told: false,
             lost: false,
             notes,
         }
@@ -104,42 +106,43 @@ impl Writer {
 
     /// Tries to write what waits, oldest first.
     pub fn write_waiting(&mut self) {
-        let mut failed = None;
-        let mut anew = None;
-        for book in self
-            .books
-            .iter_mut()
-            .filter(|book| !book.waiting().is_empty())
+        self.write_and_tell(|book| !book.waiting().is_empty());
+    }
+
+    fn write_and_tell(&mut self, which: impl Fn(&Book) -> bool) {
+        for path in self.write_books(which) {
+            self.tell(Note::News(News::WrittenAnew(path)));
+        }
+        if let Some(why) = &self.trouble
+            && !std::mem::replace(&mut self.told, true)
         {
-            match book.write(self.setup.folder.as_ref()) {
-                Ok(is_anew) => {
-                    self.saved = book.place();
-                    anew = anew.or(self.saved.clone().filter(|_| is_anew));
-                }
-                Err(error) => failed = Some(error),
+            self.tell(Note::News(News::Trouble(why.clone())));
+        }
+    }
+
+    /// Tries to write some of the chats, oldest first; gives the files of those that were written anew.
+    fn write_books(&mut self, which: impl Fn(&Book) -> bool) -> Vec<PathBuf> {
+        let mut anew = Vec::new();
+        self.trouble = None;
+        for book in self.books.iter_mut().filter(|book| which(book)) {
+            let written = book.write(self.setup.folder.as_ref());
+            let moved = book.take_anew();
+            if written.is_ok() || moved.is_some() {
+                self.saved = book.place();
+            }
+            anew.extend(moved);
+            if let Err(error) = written {
+                self.trouble = Some(error.to_string());
             }
         }
-        if let Some((_, path)) = anew {
-            self.tell(Note::WrittenAnew(path));
-        }
-        match failed {
-            Some(error) => self.troubled(&error),
-            None if self.trouble.take().is_some() => self.tell(Note::SavesAgain),
-            None => {}
-        }
+        anew
     }
 
-    fn troubled(&mut self, error: &io::Error) {
-        let why = error.to_string();
-        if self.trouble.replace(why.clone()).is_none() {
-            self.tell(Note::Trouble(why));
-        }
-    }
-
-    /// All that was told while the disk did not answer has been taken.
-    pub fn caught_up(&mut self) {
-        if self.trouble.is_none() {
-            self.tell(Note::SavesAgain);
+    /// Nothing is left to be taken. `held_up`: it was told that the disk did not answer.
+    pub fn caught_up(&mut self, held_up: bool) {
+        self.told |= held_up;
+        if self.trouble.is_none() && std::mem::take(&mut self.told) {
+            self.tell(Note::News(News::SavesAgain { lost: self.lost }));
         }
     }
 
@@ -215,9 +218,9 @@ impl Writer {
         let named = name.as_ref().map(|name| format!(" as {name}"));
         if let Some(name) = name {
             self.write(Record::Name { name });
-        } else {
-            self.write_waiting();
         }
+        // Its file may have been taken away or changed.
+        self.write_and_tell(|_| true);
         match (&self.trouble, self.id()) {
             (None, Some(id)) => {
                 let file = self.setup.folder.as_ref().map(|folder| folder.file(id));
@@ -234,7 +237,9 @@ impl Writer {
     pub fn end(&mut self) -> Ended {
         let rest = self.recorder.rest(std::time::Instant::now());
         self.take(rest);
-        self.write_waiting();
+        // One that was deleted since stays so; one that was changed is put right.
+        let is_there = |book: &Book| book.place().is_some_and(|(_, path)| path.exists());
+        let anew = self.write_books(|book| !book.waiting().is_empty() || is_there(book));
         let lost = self
             .lost
             .then(|| format!("more than {MAX_WAITING} bytes waited for the disk"));
@@ -243,6 +248,7 @@ impl Writer {
             // It may have been deleted since.
             saved: self.saved.clone().filter(|(_, path)| path.exists()),
             unsaved: self.trouble.clone().filter(|_| behind).or(lost),
+            anew,
         }
     }
 

@@ -27,7 +27,7 @@ use self::input::lines_of_stdin;
 use super::clipboard;
 use super::columns::{columns, fitted};
 use super::exit::Exit;
-use super::saving::{Saving, other_model};
+use super::saving::{Saving, other_model, tell_ended};
 use super::signals::outlive_file_size_limit;
 use super::stdout;
 use super::text::TextOut;
@@ -79,11 +79,10 @@ pub fn chat(handle: Handle, saving: Saving) -> anyhow::Result<Exit> {
                 () = next(&mut hang_up) => Some(Exit::HungUp),
             };
             if let Some(exit) = exit.or_else(|| chat.end()) {
-                for line in chat.saving.saver.end().lines() {
-                    chat.out.note(&line);
-                }
+                let saved = chat.saving.saver.end();
+                tell_ended(&saved, |line| chat.out.note(line));
                 super::end(chat.handle).await;
-                return Ok(exit);
+                return Ok(exit.once_saved(&saved));
             }
         }
     })
@@ -287,21 +286,8 @@ impl Chat {
     /// The word of the one who saves.
     fn note(&mut self, note: Note) -> anyhow::Result<()> {
         match note {
-            Note::Trouble(why) => {
-                tell(&format!(
-                    "this chat cannot be saved: {why}; it is kept in memory meanwhile"
-                ));
-                return Ok(());
-            }
-            Note::SavesAgain => {
-                tell("saving works again: nothing is missing");
-                return Ok(());
-            }
-            Note::WrittenAnew(path) => {
-                let path = path.display();
-                tell(&format!(
-                    "the file of this chat was gone: all of it is written anew, to {path}"
-                ));
+            Note::News(news) => {
+                tell(&news.to_string());
                 return Ok(());
             }
             Note::Listed(Ok(entries)) if entries.is_empty() => {

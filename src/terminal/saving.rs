@@ -1,10 +1,11 @@
 //! A front end's end of the line to the one who saves chats.
 
-use std::io;
+use std::io::{self, Write};
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::session::{Note, Opened, Saver, SessionFile, Setup};
+use crate::clean::clean;
+use crate::session::{Ended, Note, Opened, Saver, SessionFile, Setup};
 
 /// The saver, its news, and the chat to go on with.
 pub struct Saving {
@@ -20,6 +21,15 @@ pub struct Saving {
 pub(super) fn other_model(was: &str, loaded: &str) -> Option<String> {
     let told = || format!("this chat was with {was}; it goes on with {loaded}");
     (was != loaded).then(told)
+}
+
+/// Says what came of saving: what went wrong to whoever is there, where the chat is by `note`.
+pub(super) fn tell_ended(ended: &Ended, note: impl Fn(&str)) {
+    for line in ended.warnings() {
+        // Whoever closed standard error does not want to be told.
+        writeln!(io::stderr(), "speck: {}", clean(&line)).ok();
+    }
+    ended.place().iter().for_each(|line| note(line));
 }
 
 impl Saving {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use speck::app::Msg;
 use speck::engine::protocol::FinishReason;
 use speck::session::record::{Header, Record, Settings, Turn, VERSION};
-use speck::session::{Conversation, Entry, Id, Note, Opened, folder::Summary};
+use speck::session::{Conversation, Entry, Id, News, Note, Opened, folder::Summary};
 
 use crate::user::{User, failure, ready};
 
@@ -289,8 +289,10 @@ fn a_long_chat_opens_at_its_end_and_is_there_from_its_beginning() {
 #[test]
 fn a_chat_that_was_written_anew_is_told() {
     let mut user = User::ready(SIZE);
-    user.update(Msg::Session(Note::WrittenAnew("/tmp/\u{1b}x.jsonl".into())));
-    says(&user, "all of it is written anew");
+    user.update(Msg::Session(Note::News(News::WrittenAnew(
+        "/tmp/\u{1b}x.jsonl".into(),
+    ))));
+    says(&user, "was gone or changed: all of it is");
     says(&user, "/tmp/␛x.jsonl");
 }
 
@@ -394,12 +396,12 @@ fn an_export_holds_what_was_said() {
 #[test]
 fn trouble_with_saving_is_told_and_its_end() {
     let mut user = User::ready(SIZE);
-    user.update(Msg::Session(Note::Trouble(
+    user.update(Msg::Session(Note::News(News::Trouble(
         "No space left on device".into(),
-    )));
+    ))));
     says(&user, "This chat cannot be saved: No space left on device");
-    user.update(Msg::Session(Note::SavesAgain));
-    says(&user, "Saving works again");
+    user.update(Msg::Session(Note::News(News::SavesAgain { lost: false })));
+    says(&user, "Saving works again: nothing is missing.");
     user.keys("hi<Enter>");
     assert_eq!(user.effects, ["send hi"]);
 }

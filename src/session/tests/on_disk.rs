@@ -10,7 +10,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::*;
 use crate::cancel::Cancel;
 use crate::engine::protocol::{Command, Event, FinishReason, Finished};
-use crate::session::{Folder, Id, InUse, Note, Request, Saver, SessionFile, Setup};
+use crate::session::record::MAX_LINE;
+use crate::session::writer::MAX_WAITING;
+use crate::session::{Folder, Id, InUse, News, Note, Request, Saver, SessionFile, Setup};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -269,7 +271,7 @@ fn nothing_is_written_before_the_first_message() {
     say(&saver, "two");
     let ended = saver.end();
     assert_eq!(Folder::at(&folder).ids().unwrap().len(), 2);
-    assert!(ended.lines()[0].contains(ended.saved.as_ref().unwrap().0.as_str()));
+    assert!(ended.place()[0].contains(ended.saved.as_ref().unwrap().0.as_str()));
 }
 
 #[test]
@@ -283,13 +285,13 @@ fn while_the_disk_fails_all_is_kept_and_saved_when_it_works() {
     say(&saver, "two");
     saver.sent(&Command::Reset);
     say(&saver, "three");
-    let Some(Note::Trouble(_)) = notes.blocking_recv() else {
+    let Some(Note::News(News::Trouble(_))) = notes.blocking_recv() else {
         panic!("not told")
     };
     assert!(notes.try_recv().is_err(), "told once");
     fs::remove_file(&folder).unwrap();
     // It tries again by itself.
-    let Some(Note::SavesAgain) = notes.blocking_recv() else {
+    let Some(Note::News(News::SavesAgain { lost: false })) = notes.blocking_recv() else {
         panic!("not told")
     };
     assert_eq!(Folder::at(&folder).ids().unwrap().len(), 2, "two chats");
@@ -308,7 +310,7 @@ fn check_gone(fate: impl FnOnce(&Path, &Path), n_files: usize) {
     let file = folder.join(&names(&folder)[0]);
     fate(&folder, &file);
     say(&saver, "two");
-    let Some(Note::WrittenAnew(path)) = notes.blocking_recv() else {
+    let Some(Note::News(News::WrittenAnew(path))) = notes.blocking_recv() else {
         panic!("not told")
     };
     say(&saver, "three");
@@ -377,7 +379,77 @@ fn what_cannot_be_saved_is_said_at_the_end() {
     fs::write(&folder, "").unwrap();
     let (saver, _notes) = saver(&folder);
     say(&saver, "one");
-    assert!(saver.end().lines()[0].contains("not saved"));
+    assert!(saver.end().warnings()[0].contains("not saved"));
+}
+
+#[test]
+fn a_chat_that_is_written_anew_is_told_also_where_the_rest_fails() {
+    let home = tempfile::tempdir().unwrap();
+    let (saver, mut notes) = saver(home.path());
+    say(&saver, "one");
+    fs::remove_file(home.path().join(&names(home.path())[0])).unwrap();
+    saver.sent(&Command::Send {
+        // Its line is longer than a line may be.
+        text: "\0".repeat(MAX_LINE / 6),
+        cancel: Cancel::new(),
+        pasted: Vec::new(),
+    });
+    let mut news = || match notes.blocking_recv() {
+        Some(Note::News(news)) => news,
+        other => panic!("{other:?}"),
+    };
+    let anew = news();
+    let path = home.path().join(&names(home.path())[0]);
+    assert_eq!(anew, News::WrittenAnew(path));
+    assert!(matches!(news(), News::Trouble(_)));
+    assert_eq!(turns(home.path()), ["one"]);
+}
+
+#[test]
+fn what_was_not_kept_is_not_said_to_be_there() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("sessions");
+    fs::write(&folder, "").unwrap();
+    let (saver, mut notes) = saver(&folder);
+    say(&saver, "one");
+    saver.sent(&Command::Send {
+        text: "x".repeat(MAX_WAITING),
+        cancel: Cancel::new(),
+        pasted: Vec::new(),
+    });
+    let mut news = || match notes.blocking_recv() {
+        Some(Note::News(news)) => news.to_string(),
+        other => panic!("{other:?}"),
+    };
+    assert!(news().contains("cannot be saved"));
+    fs::remove_file(&folder).unwrap();
+    let again = news();
+    assert!(
+        again.contains("works again") && again.contains("is missing"),
+        "{again}"
+    );
+    assert!(!again.contains("nothing"), "{again}");
+    assert_eq!(turns(&folder), ["one"]);
+    assert!(saver.end().unsaved.is_some());
+}
+
+#[test]
+fn a_chat_whose_file_was_changed_last_is_whole_at_the_end() {
+    let home = tempfile::tempdir().unwrap();
+    let (first, mut notes) = saver(home.path());
+    say(&first, "one");
+    let path = home.path().join(&names(home.path())[0]);
+    fs::write(&path, "").unwrap();
+    first.ask(Request::Save(None));
+    let Some(Note::News(News::WrittenAnew(anew))) = notes.blocking_recv() else {
+        panic!("not told")
+    };
+    fs::write(&anew, "").unwrap();
+    let ended = first.end();
+    let (id, path) = ended.saved.unwrap();
+    assert_eq!((ended.anew, ended.unsaved), (vec![path], None));
+    let (told, flaws) = Folder::at(home.path()).read(&id).unwrap();
+    assert_eq!((told.turns[0].user.as_str(), flaws.len()), ("one", 0));
 }
 
 #[test]
