@@ -28,7 +28,7 @@ use crate::engine::protocol::Command;
 use export::one_line;
 use writer::MAX_WAITING;
 
-pub use conversation::Conversation;
+pub use conversation::{Conversation, Unanswered};
 pub use file::{InUse, SessionFile};
 pub use folder::{Entry, Folder};
 pub use id::Id;
@@ -43,12 +43,14 @@ pub enum Request {
     Open(String),
     /// Saves what there is, and names the chat.
     Save(Option<String>),
-    /// Writes a document to a new file; without a name, to one named after the chat in the current folder.
+    /// Writes the chat to a new file; without a name, to one named after the chat in the current folder.
     Export {
         /// Where to, as typed.
         file: Option<String>,
-        /// What to write; `None`: what the chat's own file tells.
-        text: Option<String>,
+        /// What the document is called where the chat has no name.
+        title: String,
+        /// Who said what, as Markdown.
+        said: String,
     },
 }
 
@@ -137,7 +139,7 @@ impl Opened {
             1 => "1 turn".to_owned(),
             n => format!("{n} turns"),
         };
-        let unanswered = self.conversation.unanswered.as_deref();
+        let unanswered = self.conversation.unanswered_text();
         let unanswered = unanswered
             .map(|text| format!(" Its last message was not answered: {}", one_line(text)));
         let repaired = self.repaired.as_ref().map(|told| format!(" {told}"));

@@ -14,7 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::record::Settings;
 use super::writer::Writer;
-use super::{Ended, Folder, Id, News, Note, Request, SessionFile};
+use super::{Ended, Folder, News, Note, Opened, Request, SessionFile};
 use crate::engine::protocol::{Command, Event, Round};
 
 /// How often a write that failed is tried again.
@@ -68,10 +68,11 @@ pub struct Closer {
 }
 
 impl Saver {
-    /// Starts the thread, which goes on with a chat if one is `open`. It tells its news to `notes`.
+    /// Starts the thread, which goes on with a chat if one is `open`, with what it holds. It tells its news to
+    /// `notes`.
     pub fn start(
         setup: Setup,
-        open: Option<(Id, SessionFile)>,
+        open: Option<(SessionFile, &Opened)>,
         notes: UnboundedSender<Note>,
     ) -> io::Result<Self> {
         let (to, jobs) = mpsc::channel();
@@ -81,13 +82,13 @@ impl Saver {
             queue: Arc::clone(&queue),
             notes: notes.clone(),
         };
-        thread::Builder::new().name("saver".into()).spawn(move || {
-            let mut writer = Writer::new(setup, notes);
-            if let Some((id, file)) = open {
-                writer.go_on(id, file);
-            }
-            work(&mut writer, &jobs, &queue);
-        })?;
+        let mut writer = Writer::new(setup, notes);
+        if let Some((file, opened)) = open {
+            writer.go_on(opened.id.clone(), file, &opened.conversation);
+        }
+        thread::Builder::new()
+            .name("saver".into())
+            .spawn(move || work(&mut writer, &jobs, &queue))?;
         Ok(this)
     }
 

@@ -12,7 +12,7 @@ use super::book::Book;
 use super::record::{Record, Settings};
 use super::recorder::{Now, Recorder, Step};
 use super::saver::Setup;
-use super::{Ended, Id, News, Note, Opened, Request, SessionFile, export};
+use super::{Conversation, Ended, Id, News, Note, Opened, Request, SessionFile, export};
 use crate::clean::clean;
 use crate::engine::protocol::{Command, Event, ModelRef};
 
@@ -24,6 +24,10 @@ pub(super) struct Writer {
     recorder: Recorder,
     /// Chats with something to write, then the chat of now.
     books: Vec<Book>,
+    /// What the user called the chat of now.
+    name: Option<String>,
+    /// When it began.
+    begun: Option<Timestamp>,
     /// The chat that was written or opened last.
     saved: Option<(Id, PathBuf)>,
     /// Why nothing can be written.
@@ -43,6 +47,8 @@ impl Writer {
             recorder,
             setup,
             books: vec![Book::default()],
+            name: None,
+            begun: None,
             saved: None,
             trouble: None,
             told: false,
@@ -51,10 +57,12 @@ impl Writer {
         }
     }
 
-    /// Goes on with a chat that is open.
-    pub fn go_on(&mut self, id: Id, file: SessionFile) {
+    /// Goes on with a chat that is open; `told` is what it holds.
+    pub fn go_on(&mut self, id: Id, file: SessionFile, told: &Conversation) {
+        self.begin();
+        self.name.clone_from(&told.name);
+        self.begun = Some(told.begun);
         if self.setup.save {
-            self.begin();
             self.saved = Some((id.clone(), file.path().to_owned()));
             *self.now() = Book::of(id, file);
         }
@@ -83,6 +91,8 @@ impl Writer {
         self.write_waiting();
         self.books.retain(|book| !book.waiting().is_empty());
         self.books.push(Book::default());
+        self.name = None;
+        self.begun = None;
     }
 
     fn write(&mut self, record: Record) {
@@ -94,6 +104,10 @@ impl Writer {
         if let Some(ModelRef { target, draft }) = self.recorder.models() {
             settings.model.clone_from(target);
             settings.draft.clone_from(draft);
+        }
+        self.begun.get_or_insert(settings.time);
+        if let Record::Name { name } = &record {
+            self.name = Some(name.clone());
         }
         self.now().push(record, settings);
         let waiting: usize = self.books.iter().map(Book::n_bytes).sum();
@@ -162,7 +176,7 @@ impl Writer {
                 Ok(told) => Note::Done(told),
                 Err(why) => Note::Refused(why),
             },
-            Request::Export { file, text } => match self.export(file.as_deref(), text) {
+            Request::Export { file, title, said } => match self.export(file, &title, &said) {
                 Ok(path) => Note::Done(format!("written to {}", path.display())),
                 Err(error) => Note::Refused(format!("{error:#}")),
             },
@@ -189,7 +203,7 @@ impl Writer {
         let id = folder.find_from(text, self.id())?;
         anyhow::ensure!(self.id() != Some(&id), "this chat is {id} already");
         let (file, conversation, repaired) = folder.open(&id)?;
-        self.go_on(id.clone(), file);
+        self.go_on(id.clone(), file, &conversation);
         Ok(Opened {
             id,
             conversation,
@@ -197,13 +211,13 @@ impl Writer {
         })
     }
 
-    fn export(&self, file: Option<&str>, text: Option<String>) -> anyhow::Result<PathBuf> {
-        let text = match (text, &self.setup.folder, self.id()) {
-            (Some(text), _, _) => text,
-            (None, Some(folder), Some(id)) => clean(&folder.read(id)?.0.markdown(id)).into_owned(),
-            (None, _, _) => anyhow::bail!("nothing of this chat is saved that could be written"),
-        };
-        export::write(file, self.id(), &text)
+    fn export(&self, file: Option<String>, title: &str, said: &str) -> anyhow::Result<PathBuf> {
+        let name = self.name.as_deref().map(export::one_line);
+        let known = self.id().zip(self.begun);
+        let about = known.map(|(id, begun)| export::about(id, begun));
+        let title = name.as_deref().unwrap_or(title);
+        let text = export::document(title, about.as_deref(), said);
+        export::write(file.as_deref(), self.id(), &clean(&text))
     }
 
     fn save(&mut self, name: Option<String>) -> Result<String, String> {
@@ -215,7 +229,6 @@ impl Writer {
         }
         let rest = self.recorder.rest(std::time::Instant::now());
         self.take(rest);
-        let named = name.as_ref().map(|name| format!(" as {name}"));
         if let Some(name) = name {
             self.write(Record::Name { name });
         }
@@ -225,6 +238,7 @@ impl Writer {
             (None, Some(id)) => {
                 let file = self.setup.folder.as_ref().map(|folder| folder.file(id));
                 let place = file.map_or(String::new(), |file| format!(", in {}", file.display()));
+                let named = self.name.as_ref().map(|name| format!(" as {name}"));
                 let named = named.unwrap_or_default();
                 Ok(format!("saved{named}: {id}{place}"))
             }

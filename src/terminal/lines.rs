@@ -239,10 +239,6 @@ impl Chat {
                     }
                     self.send(command)?;
                 }
-                // What is saved knows the chat's name.
-                Effect::Session(Request::Export { file, .. }) => {
-                    self.ask(Request::Export { file, text: None });
-                }
                 Effect::Session(request) => self.ask(request),
                 Effect::Copy(copy) => {
                     let copied = self.copied.clone();

@@ -36,14 +36,12 @@ impl Saving {
     /// Starts a saver, with the chat to go on with, if there is one.
     pub fn start(setup: Setup, resumed: Option<(SessionFile, Opened)>) -> io::Result<Self> {
         let (to, notes) = unbounded_channel();
-        let (open, opened) = match resumed {
-            Some((file, opened)) => (Some((opened.id.clone(), file)), Some(Box::new(opened))),
-            None => (None, None),
-        };
+        let (file, opened) = resumed.unzip();
+        let open = file.zip(opened.as_ref());
         Ok(Self {
             saver: Saver::start(setup, open, to)?,
             notes,
-            opened,
+            opened: opened.map(Box::new),
         })
     }
 }

@@ -192,6 +192,21 @@ fn a_long_paste_stays_folded() {
 }
 
 #[test]
+fn a_long_paste_without_an_answer_stays_folded() {
+    let (pasted, turn) = long_paste();
+    let mut user = User::ready(SIZE);
+    user.update(Msg::Session(opened_with(vec![Record::Asked {
+        time: Timestamp::UNIX_EPOCH,
+        text: turn.user.clone(),
+        pasted: turn.pasted,
+    }])));
+    says(&user, "Read: [pasted 30 lines]");
+    user.keys("<Enter>");
+    let whole = format!("send Read: {pasted}");
+    assert_eq!(user.effects.last(), Some(&whole));
+}
+
+#[test]
 fn a_chat_that_goes_on_shows_where_the_dropped_part_ends() {
     let (_, turn) = long_paste();
     let turn = |user: &str| {
@@ -364,7 +379,7 @@ fn commands_ask_the_one_who_saves() {
     let mut user = User::ready(SIZE);
     user.keys("/save my chat<Enter>/save<Enter>/export<Enter>");
     assert_eq!(user.effects, ["Save(Some(\"my chat\"))", "Save(None)"]);
-    says(&user, "nothing was said yet");
+    says(&user, "Nothing was said yet that could be written");
     let mut user = User::ready(SIZE);
     user.keys("hi<Enter>/resume<Enter>");
     assert_eq!(user.effects, ["send hi"]);
@@ -387,9 +402,9 @@ fn an_export_holds_what_was_said() {
     user.stream("five", "draft", &[1]);
     user.effects.clear();
     user.keys("/export out.md<Enter>");
-    let text = "# one\n\n## You\n\none\n\n## SmolLM2-135M-Instruct\n\ntwo three\n\n*(the token limit was reached)*\n\n\
+    let said = "\n## You\n\none\n\n## SmolLM2-135M-Instruct\n\ntwo three\n\n*(the token limit was reached)*\n\n\
                 ## You\n\nfour\n\n## SmolLM2-135M-Instruct\n\nfive\n\n*(not finished)*\n";
-    let expect = format!("Export {{ file: Some(\"out.md\"), text: Some({text:?}) }}");
+    let expect = format!("Export {{ file: Some(\"out.md\"), title: \"one\", said: {said:?} }}");
     assert_eq!(user.effects, [expect]);
 }
 

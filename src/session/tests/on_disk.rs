@@ -468,7 +468,7 @@ fn a_panic_saves_what_there_is() {
     assert!(panicked.is_err());
     let chats = Folder::at(&folder);
     let (told, _) = chats.read(&chats.ids().unwrap()[0]).unwrap();
-    assert_eq!(told.unanswered.as_deref(), Some("asked"));
+    assert_eq!(told.unanswered_text(), Some("asked"));
 }
 
 #[test]
@@ -509,14 +509,21 @@ fn a_chat_is_opened_named_and_gone_on_with() {
         "{told}"
     );
     let file = home.path().join("out.md");
+    let Note::Done(again) = ask(Request::Save(None)) else {
+        panic!()
+    };
+    assert_eq!(again, told);
     let export = Request::Export {
         file: Some(file.to_str().unwrap().to_owned()),
-        text: None,
+        title: "one".to_owned(),
+        said: "\n## You\n\n\u{1b}one\n".to_owned(),
     };
     let Note::Done(_) = ask(export.clone()) else {
         panic!()
     };
-    assert!(fs::read_to_string(&file).unwrap().starts_with("# named\n"));
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with(&format!("# named\n\n{id} · 20")), "{text}");
+    assert!(text.ends_with("\n\n## You\n\n␛one\n"), "{text}");
     let Note::Refused(why) = ask(export) else {
         panic!()
     };
