@@ -168,6 +168,7 @@ pub struct App {
     was_with: Option<String>,
     notice: Option<Notice>,
     said: Vec<String>,
+    refused: bool,
     quit_until: Option<Instant>,
 }
 
@@ -208,6 +209,7 @@ impl App {
             was_with: None,
             notice: None,
             said: Vec::new(),
+            refused: false,
             quit_until: None,
         };
         for note in &settings.notes {
@@ -304,6 +306,11 @@ impl App {
     /// What the last message made it say, in the conversation or in the status bar.
     pub fn said(&self) -> &[String] {
         &self.said
+    }
+
+    /// Whether an error was among it.
+    pub fn refused(&self) -> bool {
+        self.refused
     }
 
     /// Where things stand on a screen.

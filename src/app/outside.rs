@@ -1,4 +1,4 @@
-//! What is done outside the state, and what came of it: pastes, the editor, copying, themes.
+//! What is done outside the state, and what came of it: pastes, the editor, copying, themes; and what is told.
 
 use crate::app::block::Kind;
 use crate::app::{App, Effect, copy, report};
@@ -78,6 +78,14 @@ impl App {
     pub(super) fn tell_stats(&mut self) {
         let text = report::report(&self.latest.stats);
         self.tell(Kind::Notice, &text);
+    }
+
+    /// A line in the conversation, brought into view.
+    pub(super) fn tell(&mut self, kind: Kind, text: &str) {
+        self.said.push(text.to_owned());
+        self.refused |= kind == Kind::Error;
+        self.transcript.push(kind, text);
+        self.scroll.to_end();
     }
 
     /// Says in the conversation what came of an effect.

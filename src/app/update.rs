@@ -26,6 +26,7 @@ impl App {
     pub fn update(&mut self, msg: Msg, now: Instant) -> Vec<Effect> {
         self.now = self.now.max(now);
         self.said.clear();
+        self.refused = false;
         self.expire();
         let named_theme = self.names_theme();
         let mut effects = match msg {
@@ -392,13 +393,6 @@ impl App {
             load.cancel.cancel();
         }
         vec![Effect::Quit]
-    }
-
-    /// A line in the conversation, brought into view.
-    pub(super) fn tell(&mut self, kind: Kind, text: &str) {
-        self.said.push(text.to_owned());
-        self.transcript.push(kind, text);
-        self.scroll.to_end();
     }
 
     /// Whether a theme is about to be chosen.

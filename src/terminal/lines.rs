@@ -179,7 +179,10 @@ impl Chat {
             Event::Dropped { turns } if *turns > 1 => {
                 tell(&format!("the {turns} oldest turns were dropped"));
             }
-            Event::StrategyRefused(name) => tell(&format!("{name} cannot run with these models")),
+            Event::StrategyRefused(name) => {
+                tell(&format!("{name} cannot run with these models"));
+                self.failed = true;
+            }
             Event::Fetch(_)
             | Event::Loading(_)
             | Event::Baseline(_)
@@ -202,9 +205,9 @@ impl Chat {
 
     fn line(&mut self, line: &str) -> anyhow::Result<Option<Exit>> {
         match slash::parse(line) {
-            _ if line == "/exit" => return Ok(Some(Exit::Done)),
             Parsed::Command(_, name) if !Row::named(name).is_some_and(|row| row.in_lines) => {
                 tell(&format!("/{name} needs the full screen"));
+                self.failed = true;
             }
             Parsed::Command(Slash::Help, _) => tell(&help()),
             Parsed::Command(Slash::Mode(name), _) => self.mode(&name, line)?,
@@ -219,6 +222,7 @@ impl Chat {
             Parsed::Message(_) | Parsed::Command(..) | Parsed::Wrong(_) => {
                 let effects = self.app.update(Msg::Line(line.to_owned()), Instant::now());
                 self.app.said().iter().for_each(|said| tell(said));
+                self.failed |= self.app.refused();
                 if let Some(exit) = self.act(effects)? {
                     return Ok(Some(exit));
                 }
@@ -245,7 +249,7 @@ impl Chat {
                     clipboard::copy(copy, false, move |done| drop(copied.send(done.told)));
                     self.requests += 1;
                 }
-                Effect::Quit => return Ok(Some(Exit::Done)),
+                Effect::Quit => return Ok(Some(self.exit())),
                 // The screen's own.
                 Effect::Remember(_)
                 | Effect::Edit(_)
@@ -340,6 +344,7 @@ impl Chat {
         }
         if !name.is_empty() {
             tell(&format!("no strategy {name}"));
+            self.failed = true;
         }
         let current = self.app.wanted().or(self.app.strategy());
         for strategy in known {
@@ -353,15 +358,19 @@ impl Chat {
         Ok(())
     }
 
-    /// How the chat ended, once its input has and the last answer is there. A script is told that
-    /// something failed.
+    /// How the chat ended, once its input has and the last answer is there.
     fn end(&self) -> Option<Exit> {
         let ended = self.input_ended && self.answering.is_none() && self.requests == 0;
-        ended.then_some(if self.failed && !self.typed {
+        ended.then(|| self.exit())
+    }
+
+    /// A script is told that something failed; a person has seen it.
+    fn exit(&self) -> Exit {
+        if self.failed && !self.typed {
             Exit::Failed
         } else {
             Exit::Done
-        })
+        }
     }
 
     fn interrupt(&mut self) -> anyhow::Result<Option<Exit>> {
