@@ -37,7 +37,7 @@ mod search;
 mod strategies;
 mod update;
 
-pub use message::{AppSettings, Effect, Msg};
+pub use message::{AppSettings, Effect, Msg, Said};
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -167,8 +167,7 @@ pub struct App {
     /// The model that the opened chat was with, until it is known which is loaded.
     was_with: Option<String>,
     notice: Option<Notice>,
-    said: Vec<String>,
-    refused: bool,
+    said: Vec<Said>,
     quit_until: Option<Instant>,
 }
 
@@ -209,7 +208,6 @@ impl App {
             was_with: None,
             notice: None,
             said: Vec::new(),
-            refused: false,
             quit_until: None,
         };
         for note in &settings.notes {
@@ -304,13 +302,8 @@ impl App {
     }
 
     /// What the last message made it say, in the conversation or in the status bar.
-    pub fn said(&self) -> &[String] {
+    pub fn said(&self) -> &[Said] {
         &self.said
-    }
-
-    /// Whether an error was among it.
-    pub fn refused(&self) -> bool {
-        self.refused
     }
 
     /// Where things stand on a screen.
@@ -419,7 +412,10 @@ impl App {
 
     fn say(&mut self, text: impl Into<String>) {
         let text = text.into();
-        self.said.push(text.clone());
+        self.said.push(Said {
+            text: text.clone(),
+            is_error: false,
+        });
         self.notice = Some(Notice {
             text,
             until: self.now + NOTICE_TIME,

@@ -26,7 +26,6 @@ impl App {
     pub fn update(&mut self, msg: Msg, now: Instant) -> Vec<Effect> {
         self.now = self.now.max(now);
         self.said.clear();
-        self.refused = false;
         self.expire();
         let named_theme = self.names_theme();
         let mut effects = match msg {

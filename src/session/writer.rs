@@ -176,10 +176,12 @@ impl Writer {
                 Ok(told) => Note::Done(told),
                 Err(why) => Note::Refused(why),
             },
-            Request::Export { file, title, said } => match self.export(file, &title, &said) {
-                Ok(path) => Note::Done(format!("written to {}", path.display())),
-                Err(error) => Note::Refused(format!("{error:#}")),
-            },
+            Request::Export { file, title, said } => {
+                match self.export(file.as_deref(), &title, &said) {
+                    Ok(path) => Note::Done(format!("written to {}", path.display())),
+                    Err(error) => Note::Refused(format!("{error:#}")),
+                }
+            }
         };
         self.tell(note);
     }
@@ -211,13 +213,13 @@ impl Writer {
         })
     }
 
-    fn export(&self, file: Option<String>, title: &str, said: &str) -> anyhow::Result<PathBuf> {
+    fn export(&self, file: Option<&str>, title: &str, said: &str) -> anyhow::Result<PathBuf> {
         let name = self.name.as_deref().map(export::one_line);
         let known = self.id().zip(self.begun);
         let about = known.map(|(id, begun)| export::about(id, begun));
         let title = name.as_deref().unwrap_or(title);
         let text = export::document(title, about.as_deref(), said);
-        export::write(file.as_deref(), self.id(), &clean(&text))
+        export::write(file, self.id(), &clean(&text))
     }
 
     fn save(&mut self, name: Option<String>) -> Result<String, String> {

@@ -221,8 +221,10 @@ impl Chat {
             }
             Parsed::Message(_) | Parsed::Command(..) | Parsed::Wrong(_) => {
                 let effects = self.app.update(Msg::Line(line.to_owned()), Instant::now());
-                self.app.said().iter().for_each(|said| tell(said));
-                self.failed |= self.app.refused();
+                for said in self.app.said() {
+                    tell(&said.text);
+                    self.failed |= said.is_error;
+                }
                 if let Some(exit) = self.act(effects)? {
                     return Ok(Some(exit));
                 }
