@@ -5,6 +5,10 @@ mod following;
 mod hostile;
 mod log;
 mod on_disk;
+mod saving;
+
+use std::fs;
+use std::path::Path;
 
 use jiff::Timestamp;
 
@@ -100,4 +104,13 @@ fn line_of(content: &str) -> Vec<u8> {
 /// Lines that end in these bytes.
 fn n_lines(bytes: &[u8]) -> usize {
     bytes.split(|&byte| byte == b'\n').count() - 1
+}
+
+/// The names in a folder, in order.
+pub(super) fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
 }

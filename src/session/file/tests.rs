@@ -1,7 +1,7 @@
 //! What others and crashes do to a chat's file while it is open, or before.
 
 use super::*;
-use crate::session::tests::{bytes, partial, sample};
+use crate::session::tests::{bytes, names, partial, sample};
 
 /// A folder with an open chat.
 fn open() -> (tempfile::TempDir, PathBuf, SessionFile) {
@@ -10,15 +10,6 @@ fn open() -> (tempfile::TempDir, PathBuf, SessionFile) {
     fs::write(&path, bytes(&sample())).unwrap();
     let (file, ..) = SessionFile::open(&path).unwrap();
     (folder, path, file)
-}
-
-/// The names beside the chat.
-fn names(path: &Path) -> Vec<String> {
-    let entries = fs::read_dir(path.parent().unwrap()).unwrap();
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> = names.collect();
-    names.sort();
-    names
 }
 
 fn add(path: &Path, bytes: &[u8]) {
@@ -106,7 +97,7 @@ fn what_a_crash_in_a_repair_has_left_does_no_harm() {
         let (.., repaired) = SessionFile::open(&path).unwrap();
         let told = repaired.unwrap();
         assert!(told.contains(expect[expect.len() - 2]), "{told}");
-        assert_eq!(names(&path), expect);
+        assert_eq!(names(path.parent().unwrap()), expect);
     };
     check(&headless(40), &["a.damaged-1", "a.jsonl"]);
     check(&headless(40), &["a.damaged-1", "a.jsonl"]);
@@ -124,10 +115,10 @@ fn a_file_that_another_is_making_is_left_alone() {
     let other = create_beside(&path.with_extension("new")).unwrap();
     let error = SessionFile::create(&path, &sample()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-    assert_eq!(names(&path), ["a.new"]);
+    assert_eq!(names(path.parent().unwrap()), ["a.new"]);
     drop(other);
     SessionFile::create(&path, &sample()).unwrap();
-    assert_eq!(names(&path), ["a.jsonl"]);
+    assert_eq!(names(path.parent().unwrap()), ["a.jsonl"]);
 }
 
 #[test]
