@@ -75,11 +75,7 @@ impl App {
         let Some((question, _, effects)) = self.take_back(n) else {
             return Vec::new();
         };
-        if question.pasted.is_empty() {
-            self.input.set(&question.text);
-        } else {
-            self.input.set_typed(question);
-        }
+        self.input.put_back(question);
         self.say(match n {
             1 => "the message is taken back: Enter sends it anew".to_owned(),
             n => format!("{n} messages are taken back: Enter sends this one anew"),

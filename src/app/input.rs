@@ -161,6 +161,15 @@ impl Input {
         self.draft = Draft::new(typed);
     }
 
+    /// Puts a message that was typed before into the input, its long pastes as they were.
+    pub fn put_back(&mut self, typed: Typed) {
+        if typed.pasted.is_empty() {
+            self.set(&typed.text);
+        } else {
+            self.set_typed(typed);
+        }
+    }
+
     /// Takes the text out and remembers it.
     pub fn take(&mut self) -> Typed {
         let typed = self.typed();

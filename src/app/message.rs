@@ -104,3 +104,12 @@ impl Default for AppSettings {
         }
     }
 }
+
+/// Something that the app says in words, in the conversation or in the status bar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// The words; clean them.
+    pub text: String,
+    /// Whether they tell that something failed.
+    pub is_error: bool,
+}

@@ -38,7 +38,7 @@ mod search;
 mod strategies;
 mod update;
 
-pub use message::{AppSettings, Effect, Msg};
+pub use message::{AppSettings, Effect, Msg, Said};
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -168,7 +168,7 @@ pub struct App {
     /// The model that the opened chat was with, until it is known which is loaded.
     was_with: Option<String>,
     notice: Option<Notice>,
-    said: Vec<String>,
+    said: Vec<Said>,
     quit_until: Option<Instant>,
 }
 
@@ -303,7 +303,7 @@ impl App {
     }
 
     /// What the last message made it say, in the conversation or in the status bar.
-    pub fn said(&self) -> &[String] {
+    pub fn said(&self) -> &[Said] {
         &self.said
     }
 
@@ -413,7 +413,10 @@ impl App {
 
     fn say(&mut self, text: impl Into<String>) {
         let text = text.into();
-        self.said.push(text.clone());
+        self.said.push(Said {
+            text: text.clone(),
+            is_error: false,
+        });
         self.notice = Some(Notice {
             text,
             until: self.now + NOTICE_TIME,

@@ -1,7 +1,7 @@
-//! What is done outside the state, and what came of it: pastes, the editor, copying, themes.
+//! What is done outside the state, and what came of it: pastes, the editor, copying, themes; and what is told.
 
 use crate::app::block::Kind;
-use crate::app::{App, Effect, copy, report};
+use crate::app::{App, Effect, Said, copy, report};
 
 impl App {
     /// Takes a paste: into the input, or of one line into what is searched for.
@@ -78,6 +78,16 @@ impl App {
     pub(super) fn tell_stats(&mut self) {
         let text = report::report(&self.latest.stats);
         self.tell(Kind::Notice, &text);
+    }
+
+    /// A line in the conversation, brought into view.
+    pub(super) fn tell(&mut self, kind: Kind, text: &str) {
+        self.said.push(Said {
+            text: text.to_owned(),
+            is_error: kind == Kind::Error,
+        });
+        self.transcript.push(kind, text);
+        self.scroll.to_end();
     }
 
     /// Says in the conversation what came of an effect.

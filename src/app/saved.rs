@@ -9,9 +9,9 @@ use crate::app::keymap::Action;
 use crate::app::{App, Effect, pasted};
 use crate::clean::clean;
 use crate::engine::protocol::FinishReason;
-use crate::session::export::{self, Part, document, one_line, sentence, you};
+use crate::session::export::{self, Part, one_line, said, sentence, you};
 use crate::session::record::{Reason, Turn};
-use crate::session::{Entry, Id, Note, Opened, Request};
+use crate::session::{Entry, Id, News, Note, Opened, Request, Unanswered};
 
 /// The longest text that the list is filtered by, in characters.
 const MAX_FILTER: usize = 100;
@@ -132,13 +132,13 @@ impl App {
         let blocks = self.transcript.blocks();
         let first = blocks.iter().find(|block| block.kind == Kind::User);
         let Some(first) = first else {
-            self.say("nothing was said yet");
+            self.tell(Kind::Error, "Nothing was said yet that could be written.");
             return Vec::new();
         };
-        let text = document(&one_line(first.text()), parts(blocks, &self.conversation));
         vec![Effect::Session(Request::Export {
             file,
-            text: Some(text),
+            title: one_line(first.text()),
+            said: said(parts(blocks, &self.conversation)),
         })]
     }
 
@@ -218,21 +218,13 @@ impl App {
             }
             Note::Opened(opened) => return self.opened(*opened),
             Note::Done(told) => self.tell(Kind::Notice, &sentence(&told)),
-            Note::Trouble(why) => self.tell(
-                Kind::Error,
-                &format!(
-                    "This chat cannot be saved: {why}. It goes on; what is said is kept in memory \
-                     and saved as soon as that works again."
-                ),
-            ),
-            Note::WrittenAnew(path) => {
-                let path = path.display();
-                let told = format!(
-                    "The file of this chat was gone: all of it is written anew, to {path}."
-                );
-                self.tell(Kind::Notice, &told);
+            Note::News(news) => {
+                let kind = match news {
+                    News::Trouble(_) | News::SavesAgain { lost: true } => Kind::Error,
+                    News::SavesAgain { lost: false } | News::WrittenAnew(_) => Kind::Notice,
+                };
+                self.tell(kind, &news.to_string());
             }
-            Note::SavesAgain => self.tell(Kind::Notice, "Saving works again: nothing is missing."),
         }
         Vec::new()
     }
@@ -265,10 +257,10 @@ impl App {
         }
         self.was_with = conversation.turns.last().map(|turn| turn.model.clone());
         self.tell_other_model();
-        if let Some(text) = conversation.unanswered.as_deref()
+        if let Some(Unanswered { text, pasted }) = &conversation.unanswered
             && self.input.is_empty()
         {
-            self.input.set(text);
+            self.input.put_back(pasted::typed(text, pasted));
             self.tell(
                 Kind::Notice,
                 "The last message was not answered: it is below again, for Enter to send.",

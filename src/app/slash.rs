@@ -342,6 +342,17 @@ impl Command {
         COMMANDS.iter().find(|command| command.name == name)
     }
 
+    /// The command that can be meant: of this name, or the only one that begins so; `exit` is `quit`.
+    fn meant_by(typed: &str) -> Option<&'static Self> {
+        let typed = typed.to_lowercase();
+        let begun = COMMANDS.iter().filter(|it| it.name.starts_with(&typed));
+        match (typed.as_str(), &begun.collect::<Vec<_>>()[..]) {
+            ("exit", _) => Self::named("quit"),
+            (_, [only]) => Some(only),
+            (_, _) => Self::named(&typed),
+        }
+    }
+
     /// How it is typed: `/mode NAME`; what can be left out stands in brackets.
     pub fn usage(&self) -> String {
         match self.argument {
@@ -378,7 +389,7 @@ pub fn parse(text: &str) -> Parsed {
     let typed = &line[1..];
     let (name, argument) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     let argument = argument.trim();
-    let Some(command) = Command::named(name) else {
+    let Some(command) = Command::meant_by(name) else {
         return Parsed::Wrong(unknown(name, line));
     };
     let usage = command.usage();

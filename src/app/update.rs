@@ -394,13 +394,6 @@ impl App {
         vec![Effect::Quit]
     }
 
-    /// A line in the conversation, brought into view.
-    pub(super) fn tell(&mut self, kind: Kind, text: &str) {
-        self.said.push(text.to_owned());
-        self.transcript.push(kind, text);
-        self.scroll.to_end();
-    }
-
     /// Whether a theme is about to be chosen.
     fn names_theme(&self) -> bool {
         let typed = self.input.command_line();

@@ -55,6 +55,12 @@ pub struct SessionsArgs {
 /// What to do with saved chats.
 #[derive(Clone, Debug, Subcommand)]
 pub enum SessionsAction {
+    /// List the chats, as no word at all does.
+    List {
+        /// As a JSON array
+        #[arg(long)]
+        json: bool,
+    },
     /// Print a chat as Markdown.
     Show {
         /// The start of its id, or `last`

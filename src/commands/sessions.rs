@@ -18,23 +18,28 @@ use super::UsageError;
 pub fn run(args: SessionsArgs) -> Result<Exit> {
     let folder = Folder::of_user()
         .context("there is no home folder with saved chats: set XDG_DATA_HOME to a folder")?;
-    match args.action {
-        None if args.json => stdout::write_line(&as_json(&folder.list()?)?)?,
-        None => {
+    match args
+        .action
+        .unwrap_or(SessionsAction::List { json: args.json })
+    {
+        SessionsAction::List { json: true } => {
+            stdout::write_line(&as_json(&folder.list()?)?)?;
+        }
+        SessionsAction::List { json: false } => {
             let table = listing::table(&folder.list()?);
             stdout::write(&fitted(&table, columns(io::stdout())))?;
         }
-        Some(SessionsAction::Show { id }) => {
+        SessionsAction::Show { id } => {
             let id = folder.find(&id)?;
             stdout::write(&markdown(&folder, &id)?)?;
         }
-        Some(SessionsAction::Export { id, file }) => {
+        SessionsAction::Export { id, file } => {
             let id = folder.find(&id)?;
             let text = markdown(&folder, &id)?;
             let path = export::write(Some(&file), Some(&id), &clean(&text))?;
             stdout::write_line(&format!("written to {}", path.display()))?;
         }
-        Some(SessionsAction::Delete { id, yes }) => {
+        SessionsAction::Delete { id, yes } => {
             let id = folder.find(&id)?;
             if !yes && !is_sure(&folder, &id)? {
                 stdout::write_line("nothing is deleted")?;

@@ -313,7 +313,7 @@ impl<'a> Worker<'a> {
     /// What helps where a prompt does not fit.
     fn way_out(&self, question: &str) -> &'static str {
         if self.superfluous(question).is_some_and(|turns| turns > 0) {
-            "on the screen, /drop takes the oldest turns away and sends it again; /new starts anew; or shorten \
+            "on the screen and in line mode, /drop takes the oldest turns away and sends it again; /new starts anew; or shorten \
              it, or raise --context where the model allows more"
         } else {
             "shorten it, or raise --context where the model allows more"
@@ -372,9 +372,16 @@ impl<'a> Worker<'a> {
             let prompt = self.pair.template.prompt(&messages, &self.pair.tokenizer);
             capacity.checked_sub(prompt.ok()?.len())
         };
-        let turns: Vec<usize> = (0..self.conversation.turns()).collect();
         let little = |&n: &usize| room(n).is_none_or(|room| room < capacity / 4);
-        let n = turns.partition_point(little);
+        let all = self.conversation.turns();
+        // From the newest back: to read a prompt many times too long would take seconds.
+        let mut kept = 1;
+        while kept < all && !little(&(all - kept)) {
+            kept *= 2;
+        }
+        let first = all.saturating_sub(kept);
+        let turns: Vec<usize> = (first..all).collect();
+        let n = first + turns.partition_point(little);
         room(n).filter(|&room| room >= LEAST_ANSWER).map(|_| n)
     }
 

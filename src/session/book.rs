@@ -17,6 +17,8 @@ const RECORD: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Book {
     file: Option<(Id, SessionFile)>,
+    /// Whether all of it was written anew, and nobody was told.
+    anew: bool,
     begun: bool,
     waiting: Vec<Record>,
 }
@@ -83,17 +85,23 @@ impl Book {
         self.waiting.pop();
     }
 
-    /// Writes what waits: all of it, or nothing. Whether its file was taken away, and all is written anew.
-    pub fn write(&mut self, folder: Option<&Folder>) -> io::Result<bool> {
+    /// Where all of it was written anew, if it was since this was asked last: also where what waited could
+    /// not be written then.
+    pub fn take_anew(&mut self) -> Option<PathBuf> {
+        let anew = std::mem::take(&mut self.anew);
+        self.place().filter(|_| anew).map(|(_, path)| path)
+    }
+
+    /// Writes what waits: all of it, or nothing. Where its file was taken away or changed, all is written anew.
+    pub fn write(&mut self, folder: Option<&Folder>) -> io::Result<()> {
         let folder = folder.ok_or_else(|| io::Error::other("there is no home folder"));
-        let mut anew = false;
         if let Some((id, file)) = &mut self.file {
-            if !file.is_in_place()? {
+            if !file.is_as_written()? {
                 let folder = folder?;
                 // Another may stand in its place by now.
                 let ids = iter::once(id.clone()).chain(new_ids());
                 (*id, *file) = first_free(ids, |id| folder.write_anew(id, file))?;
-                anew = true;
+                self.anew = true;
             }
             // A part of an answer is safe from a crash of the program when it is written; a disk that is
             // made to work every two seconds would be heard.
@@ -109,7 +117,7 @@ impl Book {
             })?);
         }
         self.waiting.clear();
-        Ok(anew)
+        Ok(())
     }
 }
 

@@ -23,7 +23,16 @@ pub struct Conversation {
     /// So many of the oldest turns are no longer read by the model.
     pub dropped: usize,
     /// The last message, where the program ended before a word of the answer was written.
-    pub unanswered: Option<String>,
+    pub unanswered: Option<Unanswered>,
+}
+
+/// A message without an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unanswered {
+    /// What the user wrote, raw.
+    pub text: String,
+    /// The bytes of it that are long pastes.
+    pub pasted: Vec<Range<usize>>,
 }
 
 /// A message on the way to its answer.
@@ -99,7 +108,7 @@ impl Conversation {
     }
 
     /// Takes what there is of an answer for a turn; gives the message when there is nothing.
-    fn interrupted(&mut self, pending: Option<Pending>) -> Option<String> {
+    fn interrupted(&mut self, pending: Option<Pending>) -> Option<Unanswered> {
         let Pending {
             time,
             user,
@@ -108,7 +117,7 @@ impl Conversation {
             model,
         } = pending?;
         if answer.is_empty() {
-            return Some(user);
+            return Some(Unanswered { text: user, pasted });
         }
         self.turns.push(Turn {
             time,
@@ -132,7 +141,12 @@ impl Conversation {
     /// The first message.
     pub fn first_words(&self) -> &str {
         let first = self.turns.first().map(|turn| turn.user.as_str());
-        first.or(self.unanswered.as_deref()).unwrap_or_default()
+        first.or(self.unanswered_text()).unwrap_or_default()
+    }
+
+    /// The last message, where it has no answer.
+    pub fn unanswered_text(&self) -> Option<&str> {
+        self.unanswered.as_ref().map(|it| it.text.as_str())
     }
 
     /// The turns that the model reads, as the engine takes them.

@@ -29,16 +29,27 @@ pub struct Part<'a> {
     pub remark: Option<&'a str>,
 }
 
-/// A document: a heading, then who said what.
-pub fn document<'a>(heading: &str, parts: impl IntoIterator<Item = Part<'a>>) -> String {
-    let mut document = format!("# {heading}\n");
+/// A document: its title, what is known of the chat, then what was [`said`].
+pub fn document(title: &str, about: Option<&str>, said: &str) -> String {
+    let about = about.map_or(String::new(), |about| format!("\n{about}\n"));
+    format!("# {title}\n{about}{said}")
+}
+
+/// Which chat it is, and since when.
+pub fn about(id: &Id, begun: Timestamp) -> String {
+    format!("{id} · {}", local(begun))
+}
+
+/// Who said what.
+pub fn said<'a>(parts: impl IntoIterator<Item = Part<'a>>) -> String {
+    let mut said = String::new();
     for Part { who, text, remark } in parts {
-        document.extend(["\n## ", &one_line(who), "\n\n", text.trim_end(), "\n"]);
+        said.extend(["\n## ", &one_line(who), "\n\n", text.trim_end(), "\n"]);
         if let Some(remark) = remark {
-            document.extend(["\n*(", remark, ")*\n"]);
+            said.extend(["\n*(", remark, ")*\n"]);
         }
     }
-    document
+    said
 }
 
 impl Conversation {
@@ -48,7 +59,7 @@ impl Conversation {
             Some(name) => one_line(name),
             None => one_line(self.first_words()),
         };
-        let about = format!("{id} · {}", local(self.begun));
+        let about = about(id, self.begun);
         let turns = self.turns.iter().flat_map(|turn| {
             let answer = Part {
                 who: &turn.model,
@@ -57,10 +68,9 @@ impl Conversation {
             };
             [you(turn.user.as_str(), None), answer]
         });
-        let unanswered = self.unanswered.as_deref();
+        let unanswered = self.unanswered_text();
         let unanswered = unanswered.map(|text| you(text, Some("not answered")));
-        let heading = format!("{title}\n\n{about}");
-        document(&heading, turns.chain(unanswered))
+        document(&title, Some(&about), &said(turns.chain(unanswered)))
     }
 }
 

@@ -1,13 +1,15 @@
 //! One saved chat's file, opened to be written: locked, put right if it was damaged, appended to, and
-//! written anew where it was taken away.
+//! written anew where it was taken away or changed.
 //!
 //! **It never holds less than what was acknowledged**: an append is whole or undone, and nothing is cut
-//! off a file that was damaged before a copy of it stands beside it.
+//! off a file that was damaged before a copy of it stands beside it. All that was written stays in memory
+//! too, so that whatever becomes of the file it can be written again.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, BufReader, Read, Seek, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 
@@ -30,8 +32,12 @@ pub struct SessionFile {
     path: PathBuf,
     /// The number of the next record.
     seq: u64,
-    /// Bytes of whole records.
-    length: u64,
+    /// Whole records: what the file holds.
+    written: Vec<u8>,
+    /// When the file was changed last by us; `None` where the system does not tell.
+    changed: Option<SystemTime>,
+    /// Whether an append failed, which may have left bytes behind the whole records.
+    torn: bool,
 }
 
 impl SessionFile {
@@ -47,50 +53,61 @@ impl SessionFile {
     /// Makes a file that `fill` writes, locked before anyone sees it: beside its place, then in it.
     fn make(path: &Path, fill: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<Self> {
         let new = path.with_extension("new");
-        let mut options = File::options();
-        options.read(true).append(true).create_new(true).mode(0o600);
-        let mut this = Self {
-            file: options.open(&new)?,
-            path: path.to_owned(),
-            seq: 0,
-            length: 0,
-        };
-        let made = lock(&this.file)
-            .map_err(io::Error::other)
-            .and_then(|()| fill(&mut this))
-            .and_then(|()| fs::rename(&new, path));
+        let mut this = Self::of(create_beside(&new)?, path);
+        let made = fill(&mut this).and_then(|()| fs::rename(&new, path));
         if made.is_err() {
             let _ = fs::remove_file(&new);
         }
         made?;
-        // So that the file's name is on the disk too. Where a folder cannot be synced the file is there all the
-        // same, and a failure would make another.
-        if let Some(folder) = path.parent() {
-            File::open(folder).and_then(|folder| folder.sync_all()).ok();
-        }
+        sync_folder_of(path);
         Ok(this)
     }
 
-    /// Whether its path still leads to it: it may have been deleted, moved or replaced meanwhile.
-    pub fn is_in_place(&self) -> io::Result<bool> {
-        let own = self.file.metadata()?;
-        match fs::metadata(&self.path) {
-            Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
-            Err(error) if is_nowhere(&error) => Ok(false),
-            Err(error) => Err(error),
+    /// A file that holds nothing yet.
+    fn of(file: File, path: &Path) -> Self {
+        Self {
+            file,
+            path: path.to_owned(),
+            seq: 0,
+            written: Vec::new(),
+            changed: None,
+            torn: false,
         }
     }
 
-    /// Makes a new file of all that this one holds, which need not be in its place any more. An error when
-    /// there is one of that name.
-    pub fn copy(&self, path: &Path) -> io::Result<Self> {
+    /// Whether its path still leads to it and it holds what was written: it may have been deleted, moved,
+    /// replaced, cut or written to by others meanwhile.
+    pub fn is_as_written(&mut self) -> io::Result<bool> {
+        if !is_at(&self.file, &self.path)? {
+            return Ok(false);
+        }
+        self.undo()?;
+        let now = self.file.metadata()?;
+        if now.len() != self.length() {
+            return Ok(false);
+        }
+        let changed = now.modified().ok();
+        if changed.is_some() && changed == self.changed {
+            return Ok(true);
+        }
+        (&self.file).rewind()?;
+        let same = is_same(&self.file, &self.written[..])?;
+        if same {
+            self.changed = changed;
+        }
+        Ok(same)
+    }
+
+    /// Makes a new file of all that was written to this one, whatever became of it. An error when there is
+    /// one of that name.
+    pub fn write_anew(&self, path: &Path) -> io::Result<Self> {
         Self::make(path, |new| {
             must_be_free(path)?;
-            (&self.file).rewind()?;
-            io::copy(&mut (&self.file).take(self.length), &mut new.file)?;
+            new.file.write_all(&self.written)?;
             new.file.sync_data()?;
             new.seq = self.seq;
-            new.length = self.length;
+            new.written.clone_from(&self.written);
+            new.note_change();
             Ok(())
         })
     }
@@ -100,19 +117,27 @@ impl SessionFile {
         // Not through a pipe or a device that has its name.
         files::open(path)?;
         let file = File::options().read(true).append(true).open(path)?;
+        Self::go_on(file, path)
+    }
+
+    /// The same with the file that was just opened there: by now its path may lead to another.
+    pub(super) fn go_on(file: File, path: &Path) -> Result<(Self, Vec<Record>, Option<String>)> {
         lock(&file)?;
+        if !is_at(&file, path)? {
+            bail!(InUse);
+        }
         let Log {
             records,
             next,
             good,
             flaws,
         } = log::read(BufReader::new(&file))?;
-        let mut this = Self {
-            file,
-            path: path.to_owned(),
-            seq: next,
-            length: good,
-        };
+        let mut this = Self::of(file, path);
+        this.written = vec![0; usize::try_from(good)?];
+        (&this.file).rewind()?;
+        (&this.file).read_exact(&mut this.written)?;
+        this.seq = next;
+        this.note_change();
         let repaired = this.repair(&flaws, &records)?;
         Ok((this, records, repaired))
     }
@@ -122,7 +147,7 @@ impl SessionFile {
         if flaws.is_empty() {
             return Ok(None);
         }
-        let rest = self.file.metadata()?.len() - self.length;
+        let rest = self.file.metadata()?.len().saturating_sub(self.length());
         let damaged = |flaw: &Flaw| matches!(flaw, Flaw::Headless(_) | Flaw::Damaged(..));
         let kept = flaws
             .iter()
@@ -146,38 +171,43 @@ impl SessionFile {
             let path = self.path.clone();
             *self = Self::make(&path, |new| new.append(records, true))?;
         } else {
+            self.torn = true;
             self.undo()?;
-            if !self.ends_line()? {
-                self.file.write_all(b"\n")?;
-                self.length += 1;
+            if !self.written.ends_with(b"\n") {
+                self.add(b"\n", false)?;
             }
             self.file.sync_data()?;
+            self.note_change();
         }
         Ok(Some(said.join(" ")))
     }
 
-    /// Whether the last whole record's line has its end.
-    fn ends_line(&self) -> io::Result<bool> {
-        let mut last = [0];
-        std::os::unix::fs::FileExt::read_exact_at(&self.file, &mut last, self.length - 1)?;
-        Ok(last == *b"\n")
-    }
-
-    /// Copies the file beside itself, as it is.
+    /// Copies the file beside itself, as it is; a copy that is there already is enough.
     fn keep_aside(&self) -> Result<PathBuf> {
         for number in 1_u32.. {
             let kept = self.path.with_extension(format!("damaged-{number}"));
             let mut options = File::options();
             let mut copy = match options.write(true).create_new(true).mode(0o600).open(&kept) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    (&self.file).rewind()?;
+                    if files::open(&kept)
+                        .is_ok_and(|kept| is_same(&self.file, kept).is_ok_and(|same| same))
+                    {
+                        return Ok(kept);
+                    }
+                    continue;
+                }
                 copy => copy.with_context(|| format!("cannot write {}", kept.display()))?,
             };
-            let copied = io::copy(&mut File::open(&self.path)?, &mut copy);
-            if let Err(error) = copied.and_then(|_| copy.sync_all()) {
+            let all = self.file.metadata()?.len();
+            (&self.file).rewind()?;
+            let copied = copy_all(&self.file, all, &mut copy).and_then(|()| copy.sync_all());
+            if let Err(error) = copied {
                 let _ = fs::remove_file(&kept);
                 let why = format!("cannot keep the damaged file aside as {}", kept.display());
                 return Err(error).context(why);
             }
+            sync_folder_of(&kept);
             return Ok(kept);
         }
         bail!(
@@ -192,32 +222,129 @@ impl SessionFile {
         for (record, seq) in records.iter().zip(self.seq..) {
             bytes.extend(encode(seq, record).ok_or_else(too_large)?);
         }
-        if self.length + bytes.len() as u64 > MAX_FILE {
+        if self.length() + bytes.len() as u64 > MAX_FILE {
             return Err(too_large());
         }
-        let written = self.file.write_all(&bytes);
+        self.add(&bytes, sync)?;
+        self.seq += records.len() as u64;
+        Ok(())
+    }
+
+    /// Appends bytes, all or none.
+    fn add(&mut self, bytes: &[u8], sync: bool) -> io::Result<()> {
+        self.undo()?;
+        let written = self.file.write_all(bytes);
         let written = written.and_then(|()| if sync { self.file.sync_data() } else { Ok(()) });
         if let Err(error) = written {
+            self.torn = true;
             // Should this fail too, the next try begins with it.
             let _ = self.undo();
             return Err(error);
         }
-        self.seq += records.len() as u64;
-        self.length += bytes.len() as u64;
+        self.written.extend_from_slice(bytes);
+        self.note_change();
         Ok(())
     }
 
-    /// Cuts off what is not known to be whole.
-    fn undo(&self) -> io::Result<()> {
-        if self.file.metadata()?.len() > self.length {
-            self.file.set_len(self.length)?;
+    /// Cuts off what an append that failed has left.
+    fn undo(&mut self) -> io::Result<()> {
+        if self.torn {
+            if self.file.metadata()?.len() > self.length() {
+                self.file.set_len(self.length())?;
+            }
+            self.torn = false;
+            self.note_change();
         }
         Ok(())
+    }
+
+    /// What the file looks like now is our doing.
+    fn note_change(&mut self) {
+        let now = self.file.metadata().and_then(|now| now.modified());
+        self.changed = now.ok();
+    }
+
+    /// Bytes of whole records.
+    fn length(&self) -> u64 {
+        self.written.len() as u64
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// Makes a file that only this program knows of, and locks it. One that a crash has left is taken away: who is
+/// still at work on it holds its lock.
+fn create_beside(new: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).append(true).mode(0o600);
+    let taken = || io::Error::from(io::ErrorKind::AlreadyExists);
+    let own = |file: &File| match lock(file) {
+        Ok(()) => is_at(file, new),
+        Err(InUse) => Ok(false),
+    };
+    let created = match options.clone().create_new(true).open(new) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let left = files::open(new)?;
+            if !own(&left)? {
+                return Err(taken());
+            }
+            fs::remove_file(new)?;
+            options.create_new(true).open(new)?
+        }
+        created => created?,
+    };
+    if own(&created)? {
+        Ok(created)
+    } else {
+        Err(taken())
+    }
+}
+
+/// Whether a path leads to this file.
+pub(super) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let own = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (own.dev(), own.ino())),
+        Err(error) if is_nowhere(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Copies a file of `all` bytes.
+fn copy_all(mut from: impl Read, all: u64, to: &mut impl Write) -> io::Result<()> {
+    let copied = io::copy(&mut from, to)?;
+    if copied < all {
+        let short = format!("only {copied} of {all} bytes could be read");
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, short));
+    }
+    Ok(())
+}
+
+/// Whether two streams give the same bytes.
+fn is_same(one: impl Read, other: impl Read) -> io::Result<bool> {
+    let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
+    loop {
+        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+        let n = left.len().min(right.len());
+        if n == 0 {
+            return Ok(left.len() == right.len());
+        }
+        if left[..n] != right[..n] {
+            return Ok(false);
+        }
+        one.consume(n);
+        other.consume(n);
+    }
+}
+
+/// So that a file's name is on the disk too. Where a folder cannot be synced the file is there all the same, and
+/// a failure would make another.
+fn sync_folder_of(path: &Path) {
+    if let Some(folder) = path.parent() {
+        File::open(folder).and_then(|folder| folder.sync_all()).ok();
     }
 }
 
@@ -251,3 +378,6 @@ pub(super) fn lock(file: &File) -> Result<(), InUse> {
         Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,11 +6,11 @@ use std::io::{self, BufReader};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use jiff::Timestamp;
 
 use super::export::local;
-use super::file::lock;
+use super::file::{InUse, is_at, lock};
 use super::id::Id;
 use super::log::{self, Flaw};
 use super::record::Record;
@@ -114,10 +114,10 @@ impl Folder {
         SessionFile::create(&self.file(id), records)
     }
 
-    /// Writes all that the file of a chat holds anew, under this id.
+    /// Writes all that was written to the file of a chat anew, under this id.
     pub fn write_anew(&self, id: &Id, file: &SessionFile) -> io::Result<SessionFile> {
         self.make()?;
-        file.copy(&self.file(id))
+        file.write_anew(&self.file(id))
     }
 
     fn make(&self) -> io::Result<()> {
@@ -231,8 +231,8 @@ impl Folder {
         Ok((file, conversation, repaired))
     }
 
-    /// Deletes a chat, with the copies that were kept of it when it was damaged. Of a link, only the link
-    /// goes; a folder that has a chat's name stays.
+    /// Deletes a chat, with the copies that were kept of it when it was damaged and what a crash has left of
+    /// it. Of a link, only the link goes; a folder that has a chat's name stays.
     pub fn delete(&self, id: &Id) -> Result<()> {
         let path = self.file(id);
         let is = fs::symlink_metadata(&path)?;
@@ -242,14 +242,16 @@ impl Folder {
                 path.display()
             );
         }
-        if is.is_file() {
-            lock(&files::open(&path)?)?;
+        let file = is.is_file().then(|| files::open(&path)).transpose()?;
+        if let Some(file) = &file {
+            lock(file)?;
+            ensure!(is_at(file, &path)?, InUse);
         }
         for entry in fs::read_dir(&self.0)? {
             let beside = entry?.path();
             let end = beside.extension().and_then(|end| end.to_str());
             if beside.file_stem() == path.file_stem()
-                && end.is_some_and(|end| end.starts_with("damaged-"))
+                && end.is_some_and(|end| end == "new" || end.starts_with("damaged-"))
             {
                 fs::remove_file(beside)?;
             }

@@ -21,12 +21,14 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::engine::protocol::Command;
 use export::one_line;
+use writer::MAX_WAITING;
 
-pub use conversation::Conversation;
+pub use conversation::{Conversation, Unanswered};
 pub use file::{InUse, SessionFile};
 pub use folder::{Entry, Folder};
 pub use id::Id;
@@ -41,12 +43,14 @@ pub enum Request {
     Open(String),
     /// Saves what there is, and names the chat.
     Save(Option<String>),
-    /// Writes a document to a new file; without a name, to one named after the chat in the current folder.
+    /// Writes the chat to a new file; without a name, to one named after the chat in the current folder.
     Export {
         /// Where to, as typed.
         file: Option<String>,
-        /// What to write; `None`: what the chat's own file tells.
-        text: Option<String>,
+        /// What the document is called where the chat has no name.
+        title: String,
+        /// Who said what, as Markdown.
+        said: String,
     },
 }
 
@@ -61,12 +65,47 @@ pub enum Note {
     Done(String),
     /// What was asked for cannot be done, and why.
     Refused(String),
-    /// Nothing can be saved at the moment. Told once, until [`Note::SavesAgain`].
+    /// How saving goes, where nothing was asked for.
+    News(News),
+}
+
+/// How saving goes. It is shown as sentences.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// Nothing can be saved at the moment. Told once, until [`News::SavesAgain`].
     Trouble(String),
-    /// All that was kept in memory meanwhile is saved.
-    SavesAgain,
-    /// The chat's file was taken away, and all of it is written anew, to this file.
+    /// What was kept in memory meanwhile is saved.
+    SavesAgain {
+        /// Whether something was not kept, because too much waited.
+        lost: bool,
+    },
+    /// The chat's file was taken away or changed, and all of it is written anew, to this file.
     WrittenAnew(PathBuf),
+}
+
+impl fmt::Display for News {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Trouble(why) => write!(
+                f,
+                "This chat cannot be saved: {why}. It goes on; what is said is kept in memory and saved as \
+                 soon as that works again."
+            ),
+            Self::SavesAgain { lost: false } => {
+                f.write_str("Saving works again: nothing is missing.")
+            }
+            Self::SavesAgain { lost: true } => write!(
+                f,
+                "Saving works again, but what was said when {} MiB waited is missing.",
+                MAX_WAITING >> 20
+            ),
+            Self::WrittenAnew(path) => write!(
+                f,
+                "The file of this chat was gone or changed: all of it is written anew, to {}.",
+                path.display()
+            ),
+        }
+    }
 }
 
 /// A chat that was opened to go on with it.
@@ -100,7 +139,7 @@ impl Opened {
             1 => "1 turn".to_owned(),
             n => format!("{n} turns"),
         };
-        let unanswered = self.conversation.unanswered.as_deref();
+        let unanswered = self.conversation.unanswered_text();
         let unanswered = unanswered
             .map(|text| format!(" Its last message was not answered: {}", one_line(text)));
         let repaired = self.repaired.as_ref().map(|told| format!(" {told}"));
@@ -120,19 +159,27 @@ pub struct Ended {
     pub saved: Option<(Id, PathBuf)>,
     /// Why something could not be saved.
     pub unsaved: Option<String>,
+    /// The files that were written anew last, because others had gone or were changed.
+    pub anew: Vec<PathBuf>,
 }
 
 impl Ended {
-    /// What the user should know, in lines.
-    pub fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        if let Some(why) = &self.unsaved {
-            lines.push(format!("the end of this chat is not saved: {why}"));
-        }
-        if let Some((id, path)) = &self.saved {
-            lines.push(format!("saved: speck chat --resume {id}"));
-            lines.push(path.display().to_string());
-        }
-        lines
+    /// What went wrong, in lines: the user is told wherever that is.
+    pub fn warnings(&self) -> Vec<String> {
+        let unsaved = self.unsaved.iter();
+        let unsaved = unsaved.map(|why| format!("the end of this chat is not saved: {why}"));
+        let anew = self.anew.iter();
+        let anew = anew.map(|path| News::WrittenAnew(path.clone()).to_string());
+        anew.chain(unsaved).collect()
+    }
+
+    /// Where the chat is, in lines.
+    pub fn place(&self) -> Vec<String> {
+        let saved = self.saved.iter();
+        let lines = saved.flat_map(|(id, path)| {
+            let resume = format!("saved: speck chat --resume {id}");
+            [resume, path.display().to_string()]
+        });
+        lines.collect()
     }
 }

@@ -14,7 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::record::Settings;
 use super::writer::Writer;
-use super::{Ended, Folder, Id, Note, Request, SessionFile};
+use super::{Ended, Folder, News, Note, Opened, Request, SessionFile};
 use crate::engine::protocol::{Command, Event, Round};
 
 /// How often a write that failed is tried again.
@@ -68,10 +68,11 @@ pub struct Closer {
 }
 
 impl Saver {
-    /// Starts the thread, which goes on with a chat if one is `open`. It tells its news to `notes`.
+    /// Starts the thread, which goes on with a chat if one is `open`, with what it holds. It tells its news to
+    /// `notes`.
     pub fn start(
         setup: Setup,
-        open: Option<(Id, SessionFile)>,
+        open: Option<(SessionFile, &Opened)>,
         notes: UnboundedSender<Note>,
     ) -> io::Result<Self> {
         let (to, jobs) = mpsc::channel();
@@ -81,13 +82,13 @@ impl Saver {
             queue: Arc::clone(&queue),
             notes: notes.clone(),
         };
-        thread::Builder::new().name("saver".into()).spawn(move || {
-            let mut writer = Writer::new(setup, notes);
-            if let Some((id, file)) = open {
-                writer.go_on(id, file);
-            }
-            work(&mut writer, &jobs, &queue);
-        })?;
+        let mut writer = Writer::new(setup, notes);
+        if let Some((file, opened)) = open {
+            writer.go_on(opened.id.clone(), file, &opened.conversation);
+        }
+        thread::Builder::new()
+            .name("saver".into())
+            .spawn(move || work(&mut writer, &jobs, &queue))?;
         Ok(this)
     }
 
@@ -149,9 +150,9 @@ impl Saver {
         let waiting = self.queue.waiting.fetch_add(1, Ordering::Relaxed);
         if waiting >= MANY && !self.queue.told.swap(true, Ordering::Relaxed) {
             // A front end that has gone needs no news.
-            let _ = self
-                .notes
-                .send(Note::Trouble("the disk does not answer".to_owned()));
+            let _ = self.notes.send(Note::News(News::Trouble(
+                "the disk does not answer".to_owned(),
+            )));
         }
         // A thread that has ended has closed its files, and the program is about to end.
         let _ = self.to.send(job);
@@ -176,7 +177,7 @@ impl Closer {
             Err(RecvTimeoutError::Disconnected) => Ended::default(),
             Err(RecvTimeoutError::Timeout) => Ended {
                 unsaved: Some(format!("the disk did not answer within {limit:?}")),
-                saved: None,
+                ..Ended::default()
             },
         }
     }
@@ -189,6 +190,9 @@ fn work(writer: &mut Writer, jobs: &Receiver<Job>, queue: &Queue) {
             match jobs.recv_timeout(RETRY) {
                 Err(RecvTimeoutError::Timeout) => {
                     writer.write_waiting();
+                    if queue.waiting.load(Ordering::Relaxed) == 0 {
+                        writer.caught_up(false);
+                    }
                     continue;
                 }
                 job => job.ok(),
@@ -196,15 +200,6 @@ fn work(writer: &mut Writer, jobs: &Receiver<Job>, queue: &Queue) {
         } else {
             jobs.recv().ok()
         };
-        match &job {
-            Some(Job::Sent(_) | Job::Heard(_) | Job::Ask(_) | Job::Settle(_)) => {
-                let before = queue.waiting.fetch_sub(1, Ordering::Relaxed);
-                if before == 1 && queue.told.swap(false, Ordering::Relaxed) {
-                    writer.caught_up();
-                }
-            }
-            Some(Job::End(_)) | None => {}
-        }
         match job {
             Some(Job::Sent(command)) => writer.sent(&command),
             Some(Job::Heard(event)) => writer.heard(&event),
@@ -213,6 +208,9 @@ fn work(writer: &mut Writer, jobs: &Receiver<Job>, queue: &Queue) {
             Some(Job::Settle(settled)) => drop(settled.try_send(())),
             Some(Job::End(ended)) => return drop(ended.try_send(writer.end())),
             None => return drop(writer.end()),
+        }
+        if queue.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
+            writer.caught_up(queue.told.swap(false, Ordering::Relaxed));
         }
     }
 }
@@ -244,8 +242,13 @@ mod tests {
         for _ in 0..MANY {
             saver.heard(&baseline);
         }
-        assert!(matches!(told.try_recv(), Ok(Note::Trouble(why)) if why.contains("disk")));
+        let news = |note| match note {
+            Ok(Note::News(news)) => news.to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert!(news(told.try_recv()).contains("the disk does not answer"));
         assert!(told.try_recv().is_err(), "told once");
+        saver.ask(Request::Save(None));
         let (ended, _wait) = mpsc::sync_channel(1);
         saver.to.send(Job::End(ended)).unwrap();
         let setup = Setup {
@@ -260,7 +263,11 @@ mod tests {
             },
         };
         work(&mut Writer::new(setup, notes), &jobs, &saver.queue);
-        assert!(matches!(told.try_recv(), Ok(Note::SavesAgain)));
+        assert!(
+            matches!(told.try_recv(), Ok(Note::Refused(_))),
+            "the last job first"
+        );
+        assert!(news(told.try_recv()).contains("nothing is missing"));
         assert!(told.try_recv().is_err());
     }
 }

@@ -5,6 +5,10 @@ mod following;
 mod hostile;
 mod log;
 mod on_disk;
+mod saving;
+
+use std::fs;
+use std::path::Path;
 
 use jiff::Timestamp;
 
@@ -40,7 +44,7 @@ fn asked(text: &str) -> Record {
     }
 }
 
-fn partial(text: &str) -> Record {
+pub(super) fn partial(text: &str) -> Record {
     Record::Partial {
         text: text.to_owned(),
         model: Some("Scripted".to_owned()),
@@ -61,7 +65,7 @@ fn turn(user: &str, answer: &str) -> Record {
 }
 
 /// A chat with every kind of record.
-fn sample() -> Vec<Record> {
+pub(super) fn sample() -> Vec<Record> {
     vec![
         header(),
         asked("Hi \u{1b}[31m\0\n\"quoted\" 日本語"),
@@ -85,7 +89,7 @@ fn sample() -> Vec<Record> {
     ]
 }
 
-fn bytes(records: &[Record]) -> Vec<u8> {
+pub(super) fn bytes(records: &[Record]) -> Vec<u8> {
     let lines = records.iter().zip(0..);
     let lines = lines.map(|(record, seq)| encode(seq, record).unwrap());
     lines.collect::<Vec<_>>().concat()
@@ -100,4 +104,13 @@ fn line_of(content: &str) -> Vec<u8> {
 /// Lines that end in these bytes.
 fn n_lines(bytes: &[u8]) -> usize {
     bytes.split(|&byte| byte == b'\n').count() - 1
+}
+
+/// The names in a folder, in order.
+pub(super) fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
 }

@@ -3,7 +3,6 @@
 //! **A record is let go of when it is on the disk, and not before.** What waits is bounded; what would
 //! go beyond that is not kept, and said to be lost.
 
-use std::io;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -13,7 +12,7 @@ use super::book::Book;
 use super::record::{Record, Settings};
 use super::recorder::{Now, Recorder, Step};
 use super::saver::Setup;
-use super::{Ended, Id, Note, Opened, Request, SessionFile, export};
+use super::{Conversation, Ended, Id, News, Note, Opened, Request, SessionFile, export};
 use crate::clean::clean;
 use crate::engine::protocol::{Command, Event, ModelRef};
 
@@ -25,10 +24,16 @@ pub(super) struct Writer {
     recorder: Recorder,
     /// Chats with something to write, then the chat of now.
     books: Vec<Book>,
+    /// What the user called the chat of now.
+    name: Option<String>,
+    /// When it began.
+    begun: Option<Timestamp>,
     /// The chat that was written or opened last.
     saved: Option<(Id, PathBuf)>,
-    /// Why nothing can be written, since it was told.
+    /// Why nothing can be written.
     trouble: Option<String>,
+    /// Whether trouble was told, and not its end.
+    told: bool,
     /// Whether something was not kept.
     lost: bool,
     notes: UnboundedSender<Note>,
@@ -42,17 +47,22 @@ impl Writer {
             recorder,
             setup,
             books: vec![Book::default()],
+            name: None,
+            begun: None,
             saved: None,
             trouble: None,
+            told: false,
             lost: false,
             notes,
         }
     }
 
-    /// Goes on with a chat that is open.
-    pub fn go_on(&mut self, id: Id, file: SessionFile) {
+    /// Goes on with a chat that is open; `told` is what it holds.
+    pub fn go_on(&mut self, id: Id, file: SessionFile, told: &Conversation) {
+        self.begin();
+        self.name.clone_from(&told.name);
+        self.begun = Some(told.begun);
         if self.setup.save {
-            self.begin();
             self.saved = Some((id.clone(), file.path().to_owned()));
             *self.now() = Book::of(id, file);
         }
@@ -81,6 +91,8 @@ impl Writer {
         self.write_waiting();
         self.books.retain(|book| !book.waiting().is_empty());
         self.books.push(Book::default());
+        self.name = None;
+        self.begun = None;
     }
 
     fn write(&mut self, record: Record) {
@@ -93,6 +105,10 @@ impl Writer {
             settings.model.clone_from(target);
             settings.draft.clone_from(draft);
         }
+        self.begun.get_or_insert(settings.time);
+        if let Record::Name { name } = &record {
+            self.name = Some(name.clone());
+        }
         self.now().push(record, settings);
         let waiting: usize = self.books.iter().map(Book::n_bytes).sum();
         if waiting > MAX_WAITING {
@@ -104,42 +120,43 @@ impl Writer {
 
     /// Tries to write what waits, oldest first.
     pub fn write_waiting(&mut self) {
-        let mut failed = None;
-        let mut anew = None;
-        for book in self
-            .books
-            .iter_mut()
-            .filter(|book| !book.waiting().is_empty())
+        self.write_and_tell(|book| !book.waiting().is_empty());
+    }
+
+    fn write_and_tell(&mut self, which: impl Fn(&Book) -> bool) {
+        for path in self.write_books(which) {
+            self.tell(Note::News(News::WrittenAnew(path)));
+        }
+        if let Some(why) = &self.trouble
+            && !std::mem::replace(&mut self.told, true)
         {
-            match book.write(self.setup.folder.as_ref()) {
-                Ok(is_anew) => {
-                    self.saved = book.place();
-                    anew = anew.or(self.saved.clone().filter(|_| is_anew));
-                }
-                Err(error) => failed = Some(error),
+            self.tell(Note::News(News::Trouble(why.clone())));
+        }
+    }
+
+    /// Tries to write some of the chats, oldest first; gives the files of those that were written anew.
+    fn write_books(&mut self, which: impl Fn(&Book) -> bool) -> Vec<PathBuf> {
+        let mut anew = Vec::new();
+        self.trouble = None;
+        for book in self.books.iter_mut().filter(|book| which(book)) {
+            let written = book.write(self.setup.folder.as_ref());
+            let moved = book.take_anew();
+            if written.is_ok() || moved.is_some() {
+                self.saved = book.place();
+            }
+            anew.extend(moved);
+            if let Err(error) = written {
+                self.trouble = Some(error.to_string());
             }
         }
-        if let Some((_, path)) = anew {
-            self.tell(Note::WrittenAnew(path));
-        }
-        match failed {
-            Some(error) => self.troubled(&error),
-            None if self.trouble.take().is_some() => self.tell(Note::SavesAgain),
-            None => {}
-        }
+        anew
     }
 
-    fn troubled(&mut self, error: &io::Error) {
-        let why = error.to_string();
-        if self.trouble.replace(why.clone()).is_none() {
-            self.tell(Note::Trouble(why));
-        }
-    }
-
-    /// All that was told while the disk did not answer has been taken.
-    pub fn caught_up(&mut self) {
-        if self.trouble.is_none() {
-            self.tell(Note::SavesAgain);
+    /// Nothing is left to be taken. `held_up`: it was told that the disk did not answer.
+    pub fn caught_up(&mut self, held_up: bool) {
+        self.told |= held_up;
+        if self.trouble.is_none() && std::mem::take(&mut self.told) {
+            self.tell(Note::News(News::SavesAgain { lost: self.lost }));
         }
     }
 
@@ -159,10 +176,12 @@ impl Writer {
                 Ok(told) => Note::Done(told),
                 Err(why) => Note::Refused(why),
             },
-            Request::Export { file, text } => match self.export(file.as_deref(), text) {
-                Ok(path) => Note::Done(format!("written to {}", path.display())),
-                Err(error) => Note::Refused(format!("{error:#}")),
-            },
+            Request::Export { file, title, said } => {
+                match self.export(file.as_deref(), &title, &said) {
+                    Ok(path) => Note::Done(format!("written to {}", path.display())),
+                    Err(error) => Note::Refused(format!("{error:#}")),
+                }
+            }
         };
         self.tell(note);
     }
@@ -186,7 +205,7 @@ impl Writer {
         let id = folder.find_from(text, self.id())?;
         anyhow::ensure!(self.id() != Some(&id), "this chat is {id} already");
         let (file, conversation, repaired) = folder.open(&id)?;
-        self.go_on(id.clone(), file);
+        self.go_on(id.clone(), file, &conversation);
         Ok(Opened {
             id,
             conversation,
@@ -194,13 +213,13 @@ impl Writer {
         })
     }
 
-    fn export(&self, file: Option<&str>, text: Option<String>) -> anyhow::Result<PathBuf> {
-        let text = match (text, &self.setup.folder, self.id()) {
-            (Some(text), _, _) => text,
-            (None, Some(folder), Some(id)) => clean(&folder.read(id)?.0.markdown(id)).into_owned(),
-            (None, _, _) => anyhow::bail!("nothing of this chat is saved that could be written"),
-        };
-        export::write(file, self.id(), &text)
+    fn export(&self, file: Option<&str>, title: &str, said: &str) -> anyhow::Result<PathBuf> {
+        let name = self.name.as_deref().map(export::one_line);
+        let known = self.id().zip(self.begun);
+        let about = known.map(|(id, begun)| export::about(id, begun));
+        let title = name.as_deref().unwrap_or(title);
+        let text = export::document(title, about.as_deref(), said);
+        export::write(file, self.id(), &clean(&text))
     }
 
     fn save(&mut self, name: Option<String>) -> Result<String, String> {
@@ -212,16 +231,16 @@ impl Writer {
         }
         let rest = self.recorder.rest(std::time::Instant::now());
         self.take(rest);
-        let named = name.as_ref().map(|name| format!(" as {name}"));
         if let Some(name) = name {
             self.write(Record::Name { name });
-        } else {
-            self.write_waiting();
         }
+        // Its file may have been taken away or changed.
+        self.write_and_tell(|_| true);
         match (&self.trouble, self.id()) {
             (None, Some(id)) => {
                 let file = self.setup.folder.as_ref().map(|folder| folder.file(id));
                 let place = file.map_or(String::new(), |file| format!(", in {}", file.display()));
+                let named = self.name.as_ref().map(|name| format!(" as {name}"));
                 let named = named.unwrap_or_default();
                 Ok(format!("saved{named}: {id}{place}"))
             }
@@ -234,7 +253,9 @@ impl Writer {
     pub fn end(&mut self) -> Ended {
         let rest = self.recorder.rest(std::time::Instant::now());
         self.take(rest);
-        self.write_waiting();
+        // One that was deleted since stays so; one that was changed is put right.
+        let is_there = |book: &Book| book.place().is_some_and(|(_, path)| path.exists());
+        let anew = self.write_books(|book| !book.waiting().is_empty() || is_there(book));
         let lost = self
             .lost
             .then(|| format!("more than {MAX_WAITING} bytes waited for the disk"));
@@ -243,6 +264,7 @@ impl Writer {
             // It may have been deleted since.
             saved: self.saved.clone().filter(|(_, path)| path.exists()),
             unsaved: self.trouble.clone().filter(|_| behind).or(lost),
+            anew,
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::session::Ended;
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -11,6 +13,8 @@ pub enum Exit {
     Failed,
     /// The command line or the configuration is wrong.
     Usage,
+    /// It did what was asked, but the end of the chat could not be saved.
+    Unsaved,
     /// The terminal went away (128 + SIGHUP).
     HungUp,
     /// The user interrupted it (128 + SIGINT).
@@ -26,12 +30,23 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// The same at the end of a chat, unless all was well but for its saving.
+    #[must_use]
+    pub fn once_saved(self, saved: &Ended) -> Self {
+        if self == Self::Done && saved.unsaved.is_some() {
+            Self::Unsaved
+        } else {
+            self
+        }
+    }
+
     /// The code that the shell sees.
     pub const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Usage => 2,
+            Self::Unsaved => 3,
             Self::HungUp => 129,
             Self::Interrupted => 130,
             Self::Quit => 131,

@@ -27,7 +27,7 @@ use self::input::lines_of_stdin;
 use super::clipboard;
 use super::columns::{columns, fitted};
 use super::exit::Exit;
-use super::saving::{Saving, other_model};
+use super::saving::{Saving, other_model, tell_ended};
 use super::signals::outlive_file_size_limit;
 use super::stdout;
 use super::text::TextOut;
@@ -79,11 +79,10 @@ pub fn chat(handle: Handle, saving: Saving) -> anyhow::Result<Exit> {
                 () = next(&mut hang_up) => Some(Exit::HungUp),
             };
             if let Some(exit) = exit.or_else(|| chat.end()) {
-                for line in chat.saving.saver.end().lines() {
-                    chat.out.note(&line);
-                }
+                let saved = chat.saving.saver.end();
+                tell_ended(&saved, |line| chat.out.note(line));
                 super::end(chat.handle).await;
-                return Ok(exit);
+                return Ok(exit.once_saved(&saved));
             }
         }
     })
@@ -180,7 +179,10 @@ impl Chat {
             Event::Dropped { turns } if *turns > 1 => {
                 tell(&format!("the {turns} oldest turns were dropped"));
             }
-            Event::StrategyRefused(name) => tell(&format!("{name} cannot run with these models")),
+            Event::StrategyRefused(name) => {
+                tell(&format!("{name} cannot run with these models"));
+                self.failed = true;
+            }
             Event::Fetch(_)
             | Event::Loading(_)
             | Event::Baseline(_)
@@ -203,9 +205,9 @@ impl Chat {
 
     fn line(&mut self, line: &str) -> anyhow::Result<Option<Exit>> {
         match slash::parse(line) {
-            _ if line == "/exit" => return Ok(Some(Exit::Done)),
             Parsed::Command(_, name) if !Row::named(name).is_some_and(|row| row.in_lines) => {
                 tell(&format!("/{name} needs the full screen"));
+                self.failed = true;
             }
             Parsed::Command(Slash::Help, _) => tell(&help()),
             Parsed::Command(Slash::Mode(name), _) => self.mode(&name, line)?,
@@ -219,7 +221,10 @@ impl Chat {
             }
             Parsed::Message(_) | Parsed::Command(..) | Parsed::Wrong(_) => {
                 let effects = self.app.update(Msg::Line(line.to_owned()), Instant::now());
-                self.app.said().iter().for_each(|said| tell(said));
+                for said in self.app.said() {
+                    tell(&said.text);
+                    self.failed |= said.is_error;
+                }
                 if let Some(exit) = self.act(effects)? {
                     return Ok(Some(exit));
                 }
@@ -240,17 +245,13 @@ impl Chat {
                     }
                     self.send(command)?;
                 }
-                // What is saved knows the chat's name.
-                Effect::Session(Request::Export { file, .. }) => {
-                    self.ask(Request::Export { file, text: None });
-                }
                 Effect::Session(request) => self.ask(request),
                 Effect::Copy(copy) => {
                     let copied = self.copied.clone();
                     clipboard::copy(copy, false, move |done| drop(copied.send(done.told)));
                     self.requests += 1;
                 }
-                Effect::Quit => return Ok(Some(Exit::Done)),
+                Effect::Quit => return Ok(Some(self.exit())),
                 // The screen's own.
                 Effect::Remember(_)
                 | Effect::Edit(_)
@@ -287,21 +288,8 @@ impl Chat {
     /// The word of the one who saves.
     fn note(&mut self, note: Note) -> anyhow::Result<()> {
         match note {
-            Note::Trouble(why) => {
-                tell(&format!(
-                    "this chat cannot be saved: {why}; it is kept in memory meanwhile"
-                ));
-                return Ok(());
-            }
-            Note::SavesAgain => {
-                tell("saving works again: nothing is missing");
-                return Ok(());
-            }
-            Note::WrittenAnew(path) => {
-                let path = path.display();
-                tell(&format!(
-                    "the file of this chat was gone: all of it is written anew, to {path}"
-                ));
+            Note::News(news) => {
+                tell(&news.to_string());
                 return Ok(());
             }
             Note::Listed(Ok(entries)) if entries.is_empty() => {
@@ -358,6 +346,7 @@ impl Chat {
         }
         if !name.is_empty() {
             tell(&format!("no strategy {name}"));
+            self.failed = true;
         }
         let current = self.app.wanted().or(self.app.strategy());
         for strategy in known {
@@ -371,15 +360,19 @@ impl Chat {
         Ok(())
     }
 
-    /// How the chat ended, once its input has and the last answer is there. A script is told that
-    /// something failed.
+    /// How the chat ended, once its input has and the last answer is there.
     fn end(&self) -> Option<Exit> {
         let ended = self.input_ended && self.answering.is_none() && self.requests == 0;
-        ended.then_some(if self.failed && !self.typed {
+        ended.then(|| self.exit())
+    }
+
+    /// A script is told that something failed; a person has seen it.
+    fn exit(&self) -> Exit {
+        if self.failed && !self.typed {
             Exit::Failed
         } else {
             Exit::Done
-        })
+        }
     }
 
     fn interrupt(&mut self) -> anyhow::Result<Option<Exit>> {

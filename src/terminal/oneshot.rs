@@ -15,7 +15,7 @@ use crate::stats::Stats;
 
 use super::exit::Exit;
 use super::json::Line;
-use super::saving::{Saving, other_model};
+use super::saving::{Saving, other_model, tell_ended};
 use super::signals::outlive_file_size_limit;
 use super::stdout;
 use super::text::TextOut;
@@ -100,16 +100,16 @@ async fn run(
                 ready = true;
             }
             Event::Finished(finished) => {
-                for line in saver.end().lines() {
-                    out.note(&line);
-                }
-                return Ok(match finished.reason {
+                let saved = saver.end();
+                tell_ended(&saved, |line| out.note(line));
+                let exit = match finished.reason {
                     FinishReason::Stopped => Exit::Interrupted,
                     FinishReason::EndOfTurn
                     | FinishReason::StopString
                     | FinishReason::MaxTokens
                     | FinishReason::ContextFull => Exit::Done,
-                });
+                };
+                return Ok(exit.once_saved(&saved));
             }
             Event::Failed(failure) => bail!(failure.message),
             Event::Fetch(_)

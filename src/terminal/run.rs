@@ -98,6 +98,7 @@ pub fn run(
         Exit::Done
         | Exit::Failed
         | Exit::Usage
+        | Exit::Unsaved
         | Exit::Interrupted
         | Exit::Quit
         | Exit::ReaderGone
@@ -110,16 +111,16 @@ pub fn run(
     tell_saved(&saved)?;
     match session.fatal {
         Some(message) if exit == Exit::Done => anyhow::bail!(message),
-        Some(_) | None => Ok(exit),
+        Some(_) | None => Ok(exit.once_saved(&saved)),
     }
 }
 
 /// Says where the chat is, and how to go on with it.
 fn tell_saved(saved: &Ended) -> anyhow::Result<()> {
-    saved
-        .lines()
-        .iter()
-        .try_for_each(|line| stdout::write_line(line))
+    let lines = saved.warnings().into_iter().chain(saved.place());
+    lines
+        .into_iter()
+        .try_for_each(|line| stdout::write_line(&line))
 }
 
 /// What the session amounted to.

@@ -1,10 +1,11 @@
 //! A front end's end of the line to the one who saves chats.
 
-use std::io;
+use std::io::{self, Write};
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::session::{Note, Opened, Saver, SessionFile, Setup};
+use crate::clean::clean;
+use crate::session::{Ended, Note, Opened, Saver, SessionFile, Setup};
 
 /// The saver, its news, and the chat to go on with.
 pub struct Saving {
@@ -22,18 +23,25 @@ pub(super) fn other_model(was: &str, loaded: &str) -> Option<String> {
     (was != loaded).then(told)
 }
 
+/// Says what came of saving: what went wrong to whoever is there, where the chat is by `note`.
+pub(super) fn tell_ended(ended: &Ended, note: impl Fn(&str)) {
+    for line in ended.warnings() {
+        // Whoever closed standard error does not want to be told.
+        writeln!(io::stderr(), "speck: {}", clean(&line)).ok();
+    }
+    ended.place().iter().for_each(|line| note(line));
+}
+
 impl Saving {
     /// Starts a saver, with the chat to go on with, if there is one.
     pub fn start(setup: Setup, resumed: Option<(SessionFile, Opened)>) -> io::Result<Self> {
         let (to, notes) = unbounded_channel();
-        let (open, opened) = match resumed {
-            Some((file, opened)) => (Some((opened.id.clone(), file)), Some(Box::new(opened))),
-            None => (None, None),
-        };
+        let (file, opened) = resumed.unzip();
+        let open = file.zip(opened.as_ref());
         Ok(Self {
             saver: Saver::start(setup, open, to)?,
             notes,
-            opened,
+            opened: opened.map(Box::new),
         })
     }
 }

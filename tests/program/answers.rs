@@ -234,7 +234,7 @@ fn a_pipe_holds_several_turns_in_line_mode() {
     assert!(err.contains("lookup drafts"), "{err}");
     let (_, err) = check(&mut chat(&["--no-tui"]), "please fail\nnext", 1);
     assert!(err.contains("told to fail"), "{err}");
-    let (_, err) = check(&mut chat(&["--no-tui"]), "/nonsense\n/mode nope\n", 0);
+    let (_, err) = check(&mut chat(&["--no-tui"]), "/nonsense\n/mode nope\n", 1);
     assert!(
         err.contains("/nonsense") && err.contains("no strategy nope"),
         "{err}"
@@ -242,15 +242,15 @@ fn a_pipe_holds_several_turns_in_line_mode() {
     check(&mut chat(&["--no-tui"]), "", 0);
 }
 
-/// What stands on standard output and standard error after these lines.
+/// What stands on standard output and standard error after these lines, which end with `code`.
 #[track_caller]
-fn lines(input: &[&str]) -> (String, String) {
-    check(&mut chat(&["--no-tui"]), &input.join("\n"), 0)
+fn lines(input: &[&str], code: i32) -> (String, String) {
+    check(&mut chat(&["--no-tui"]), &input.join("\n"), code)
 }
 
 #[test]
 fn commands_change_the_conversation_in_line_mode() {
-    let (out, err) = lines(&["/drop", "/retry", "hello there", "/retry"]);
+    let (out, err) = lines(&["/drop", "/retry", "hello there", "/retry"], 1);
     assert_eq!(out, ANSWER.repeat(2));
     for part in [
         "/drop sends",
@@ -267,7 +267,7 @@ fn commands_change_the_conversation_in_line_mode() {
         "/retry",
         "/set",
     ];
-    let (out, err) = lines(&input);
+    let (out, err) = lines(&input, 0);
     assert!(out.len() > 6, "two short answers: {out:?}");
     for part in [
         "seed 7 from the next message on",
@@ -276,9 +276,12 @@ fn commands_change_the_conversation_in_line_mode() {
     ] {
         assert!(err.contains(part), "{part}: {err}");
     }
-    let (out, _) = lines(&["/set max-tokens 2", "ends with \\", "//slash"]);
+    let (out, _) = lines(&["/set max-tokens 2", "ends with \\", "//slash"], 0);
     assert_eq!(out.lines().count(), 2, "{out:?}");
-    let (_, err) = lines(&["/system Be kind.", "/system", "/system off", "/system"]);
+    let (_, err) = lines(
+        &["/system Be kind.", "/system", "/system off", "/system"],
+        0,
+    );
     for part in ["System prompt: Be kind.", "No system prompt is set"] {
         assert!(err.contains(part), "{part}: {err}");
     }
@@ -290,7 +293,7 @@ fn commands_tell_and_copy_in_line_mode() {
     let mut chat = chat(&["--no-tui"]);
     chat.env("XDG_DATA_HOME", home.path());
     let input = "/stats\n/copy\nhello there\n/stats\n/copy\n/save a name\n";
-    let (out, err) = check(&mut chat, input, 0);
+    let (out, err) = check(&mut chat, input, 1);
     assert_eq!(out, ANSWER);
     for part in [
         "No passes yet",
@@ -317,14 +320,14 @@ fn commands_about_the_screen_say_so_in_line_mode() {
         "/markdown",
         "/panel",
     ];
-    let (out, err) = lines(&screen);
+    let (out, err) = lines(&screen, 1);
     assert_eq!(out, "");
     for command in screen {
         let name = command.split(' ').next().unwrap();
         let told = format!("{name} needs the full screen\n");
         assert!(err.contains(&told), "{told}: {err}");
     }
-    let (_, err) = lines(&["/help"]);
+    let (_, err) = lines(&["/help"], 0);
     assert!(
         err.contains("/system [TEXT]  system prompt, or off\n"),
         "{err}"

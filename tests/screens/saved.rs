@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use speck::app::Msg;
 use speck::engine::protocol::FinishReason;
 use speck::session::record::{Header, Record, Settings, Turn, VERSION};
-use speck::session::{Conversation, Entry, Id, Note, Opened, folder::Summary};
+use speck::session::{Conversation, Entry, Id, News, Note, Opened, folder::Summary};
 
 use crate::user::{User, failure, ready};
 
@@ -192,6 +192,21 @@ fn a_long_paste_stays_folded() {
 }
 
 #[test]
+fn a_long_paste_without_an_answer_stays_folded() {
+    let (pasted, turn) = long_paste();
+    let mut user = User::ready(SIZE);
+    user.update(Msg::Session(opened_with(vec![Record::Asked {
+        time: Timestamp::UNIX_EPOCH,
+        text: turn.user.clone(),
+        pasted: turn.pasted,
+    }])));
+    says(&user, "Read: [pasted 30 lines]");
+    user.keys("<Enter>");
+    let whole = format!("send Read: {pasted}");
+    assert_eq!(user.effects.last(), Some(&whole));
+}
+
+#[test]
 fn a_chat_that_goes_on_shows_where_the_dropped_part_ends() {
     let (_, turn) = long_paste();
     let turn = |user: &str| {
@@ -289,8 +304,10 @@ fn a_long_chat_opens_at_its_end_and_is_there_from_its_beginning() {
 #[test]
 fn a_chat_that_was_written_anew_is_told() {
     let mut user = User::ready(SIZE);
-    user.update(Msg::Session(Note::WrittenAnew("/tmp/\u{1b}x.jsonl".into())));
-    says(&user, "all of it is written anew");
+    user.update(Msg::Session(Note::News(News::WrittenAnew(
+        "/tmp/\u{1b}x.jsonl".into(),
+    ))));
+    says(&user, "was gone or changed: all of it is");
     says(&user, "/tmp/␛x.jsonl");
 }
 
@@ -362,7 +379,7 @@ fn commands_ask_the_one_who_saves() {
     let mut user = User::ready(SIZE);
     user.keys("/save my chat<Enter>/save<Enter>/export<Enter>");
     assert_eq!(user.effects, ["Save(Some(\"my chat\"))", "Save(None)"]);
-    says(&user, "nothing was said yet");
+    says(&user, "Nothing was said yet that could be written");
     let mut user = User::ready(SIZE);
     user.keys("hi<Enter>/resume<Enter>");
     assert_eq!(user.effects, ["send hi"]);
@@ -385,21 +402,21 @@ fn an_export_holds_what_was_said() {
     user.stream("five", "draft", &[1]);
     user.effects.clear();
     user.keys("/export out.md<Enter>");
-    let text = "# one\n\n## You\n\none\n\n## SmolLM2-135M-Instruct\n\ntwo three\n\n*(the token limit was reached)*\n\n\
+    let said = "\n## You\n\none\n\n## SmolLM2-135M-Instruct\n\ntwo three\n\n*(the token limit was reached)*\n\n\
                 ## You\n\nfour\n\n## SmolLM2-135M-Instruct\n\nfive\n\n*(not finished)*\n";
-    let expect = format!("Export {{ file: Some(\"out.md\"), text: Some({text:?}) }}");
+    let expect = format!("Export {{ file: Some(\"out.md\"), title: \"one\", said: {said:?} }}");
     assert_eq!(user.effects, [expect]);
 }
 
 #[test]
 fn trouble_with_saving_is_told_and_its_end() {
     let mut user = User::ready(SIZE);
-    user.update(Msg::Session(Note::Trouble(
+    user.update(Msg::Session(Note::News(News::Trouble(
         "No space left on device".into(),
-    )));
+    ))));
     says(&user, "This chat cannot be saved: No space left on device");
-    user.update(Msg::Session(Note::SavesAgain));
-    says(&user, "Saving works again");
+    user.update(Msg::Session(Note::News(News::SavesAgain { lost: false })));
+    says(&user, "Saving works again: nothing is missing.");
     user.keys("hi<Enter>");
     assert_eq!(user.effects, ["send hi"]);
 }

@@ -1,6 +1,7 @@
 //! `speck sessions`, `--resume`, `--save` and `--no-save`, and two instances on one chat.
 
 use std::fs;
+use std::thread;
 
 use serde_json::Value;
 
@@ -29,6 +30,9 @@ fn what_is_said_is_listed_and_shown() {
     }
     let (out, _) = home.check(&["sessions", "--json"], "", 0);
     let list: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(home.check(&["sessions", "list", "--json"], "", 0).0, out);
+    let table = home.check(&["sessions"], "", 0).0;
+    assert_eq!(home.check(&["sessions", "list"], "", 0).0, table);
     assert_eq!(list[0]["id"], home.id());
     assert_eq!(list[0]["first_words"], "hello there");
     let (out, _) = home.check(&["sessions", "show", "last"], "", 0);
@@ -217,7 +221,49 @@ fn slash_commands_work_line_by_line() {
         "{text}"
     );
     assert_eq!(home.id(), id, "no other chat was begun");
-    let args = ["chat", "--target", "scripted", "--no-tui"];
-    let (_, err) = home.check(&args, "/resume nothing\n", 1);
-    assert!(err.contains("there is no saved chat `nothing`"), "{err}");
+}
+
+/// What is piped in is a script: where one of its commands fails, the status says so, at the end of all.
+#[test]
+fn a_command_from_a_pipe_that_fails_gives_a_status() {
+    let home = Home::new();
+    let args = [
+        "chat",
+        "--target",
+        "scripted",
+        "--no-tui",
+        "--draft",
+        "none",
+        "--strategy",
+        "lookup",
+    ];
+    let check = |(lines, code, told): (&str, i32, &str)| {
+        let (out, err) = home.check(&args, &format!("{lines}\nhello\n"), code);
+        assert!(err.contains(told), "{lines}: {err}");
+        let quits = lines.ends_with('q') || lines.ends_with("it");
+        assert_eq!(out.contains("hello"), !quits, "{lines}: {out}");
+    };
+    let cases = [
+        ("/resume nothing", 1, "no saved chat"),
+        ("/nwe", 1, "Did you mean `/new`?"),
+        ("/new now", 1, "Nothing can follow `/new`"),
+        ("/theme", 1, "/theme needs the full screen"),
+        ("/mode nothing", 1, "no strategy nothing"),
+        ("/set seed x", 1, "seed"),
+        ("/retry", 1, "There is no message yet."),
+        ("/export", 1, "Nothing was said yet"),
+        ("/nwe\n/quit", 1, "no command"),
+        ("/set seed 7", 0, ""),
+        ("/mode", 0, "plain"),
+        ("/q", 0, ""),
+        ("/exit", 0, ""),
+        ("/sy Be brief.", 0, "from the next message on"),
+        ("/mo lookup", 1, "Did you mean `/mode` or `/model`?"),
+    ];
+    // Most of the time of each is that of the scripted model.
+    thread::scope(|scope| {
+        for case in cases {
+            scope.spawn(move || check(case));
+        }
+    });
 }

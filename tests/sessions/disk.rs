@@ -28,13 +28,14 @@ fn on_a_full_disk_the_chat_goes_on_and_what_was_saved_stays() {
         talk.say(&message(number));
         assert!(talk.hear(&message(number)), "the chat goes on");
     }
-    assert_eq!(talk.end(), Some(0));
+    assert_eq!(talk.end(), Some(3), "the end of it is not saved");
     let said = std::fs::read_to_string(home.path().join("stderr")).unwrap();
     assert_eq!(
         said.matches("cannot be saved").count(),
         1,
         "told once: {said}"
     );
+    assert!(said.contains("the end of this chat is not saved"), "{said}");
     let file = std::fs::read(&home.files()[0]).unwrap();
     assert!(file.ends_with(b"\n"), "no half record is left");
     let (out, err) = home.check(&["sessions", "show", "last"], "", 0);
@@ -44,6 +45,26 @@ fn on_a_full_disk_the_chat_goes_on_and_what_was_saved_stays() {
     home.chat(&["--resume", "last"], "after\n");
     let (out, _) = home.check(&["sessions", "show", "last"], "", 0);
     assert!(out.contains(&message(0)) && out.contains("\nafter\n"));
+}
+
+/// A script hears of it, and of nothing else that was right.
+#[test]
+fn a_chat_that_could_not_be_saved_ends_with_a_status_of_its_own() {
+    let home = Home::new();
+    let data = home.path().join("data/speck");
+    std::fs::create_dir_all(&data).unwrap();
+    std::fs::write(data.join("sessions"), "no folder").unwrap();
+    let scripted = ["chat", "--target", "scripted"];
+    let check = |args: &[&str], input: &str, code: i32| {
+        let (_, err) = home.check(&[&scripted, args].concat(), input, code);
+        let told = err.contains("the end of this chat is not saved");
+        assert_eq!(told, code == 3, "{args:?}: {err}");
+    };
+    check(&["--save", "a question"], "", 3);
+    check(&["--save", "--json", "a question"], "", 3);
+    check(&["--no-tui"], "hello\n", 3);
+    check(&["--no-tui"], "", 0);
+    check(&["--no-tui", "--no-save"], "hello\n", 0);
 }
 
 #[cfg(target_os = "linux")]

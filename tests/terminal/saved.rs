@@ -88,6 +88,20 @@ fn the_end_says_where_the_chat_is_and_it_goes_on() {
 }
 
 #[test]
+fn an_end_that_could_not_be_saved_is_told_and_has_a_status_of_its_own() {
+    let mut pty = Pty::chat_with(&[], &[("XDG_DATA_HOME", "/dev/null")]);
+    pty.wait_for("scripted");
+    pty.keys("hello there");
+    pty.keys(ENTER);
+    pty.wait_for("cannot be saved");
+    pty.wait_for("✓ done");
+    pty.keys(CTRL_D);
+    assert_eq!(pty.exit_code(), 3);
+    pty.assert_restored();
+    pty.wait_for("the end of this chat is not saved");
+}
+
+#[test]
 fn signals_save_the_answer_as_far_as_it_came() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
         let mut pty = answering();

@@ -28,7 +28,11 @@ fn commands_are_read() {
     command("/mode   draft ", &Slash::Mode("draft".to_owned()));
     command("/mode", &Slash::Mode(String::new()));
     command("/show tokens ", &Slash::ShowTokens);
-    command("/quit", &Slash::Quit);
+    for quit in ["/quit", "/q", "/Q", "/exit"] {
+        command(quit, &Slash::Quit);
+    }
+    command("/sy Be brief.", &Slash::System("Be brief.".to_owned()));
+    command("/model", &Slash::Model(None));
 }
 
 #[test]

@@ -93,7 +93,7 @@ impl Chat {
 fn said(told: &Conversation) -> Vec<String> {
     let turns = told.turns.iter();
     let turns = turns.map(|turn| format!("{}|{}", turn.user, turn.answer));
-    let unanswered = told.unanswered.iter().map(|text| format!("{text}?"));
+    let unanswered = told.unanswered_text().map(|text| format!("{text}?"));
     turns.chain(unanswered).collect()
 }
 
