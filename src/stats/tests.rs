@@ -187,3 +187,19 @@ fn passes_are_counted_by_who_drafted_for_auto() {
     let shares = "67 % draft, 17 % plain, 17 % lookup";
     check(&rounds, Some(1.0 / 6.0), Some(shares));
 }
+
+#[test]
+fn all_answers_and_each_strategy_go_by_the_decode_clock() {
+    let mut stats = Stats::default();
+    for _ in 0..2 {
+        stats.begin_answer();
+        // The first round of each answer is slow: the draft reads the prompt.
+        stats.push(&round(3, 3, [900, 60, 40]));
+        stats.push(&round(3, 3, [20, 60, 20]));
+    }
+    let rates = |tally: &Tally| (tally.all.passes, tally.decode.tokens_per_second());
+    assert_eq!(rates(stats.tally()), (2, Some(40.0)));
+    let session = stats.session();
+    assert_eq!(rates(&session.all), (4, Some(40.0)));
+    assert_eq!(rates(&session.by_strategy[0].1), (4, Some(40.0)));
+}

@@ -173,7 +173,7 @@ fn copying_themes_and_statistics() {
     assert_eq!(user.effects[1..], copied);
     says(&user, "There is one answer only.");
     user.keys("/stats<Enter>");
-    says(&user, "this session: ");
+    says(&user, "all answers: ");
     says(&user, "draft: ");
     user.keys("/theme<Enter>");
     says(&user, "Themes: terminal (now), ");
