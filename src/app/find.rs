@@ -215,6 +215,15 @@ impl App {
                 query.truncate(rest);
             }
             Action::Edit(Edit::DeleteToStart) => query.clear(),
+            // Of the conversation: the message that is kept meanwhile is not in view.
+            Action::Home => {
+                self.scroll_by(isize::MIN);
+                return true;
+            }
+            Action::End => {
+                self.scroll.to_end();
+                return true;
+            }
             Action::Complete
             | Action::SearchHistory
             | Action::OpenEditor
@@ -235,8 +244,6 @@ impl App {
             | Action::LineDown
             | Action::PageUp
             | Action::PageDown
-            | Action::Home
-            | Action::End
             | Action::TogglePanel
             | Action::Redraw
             | Action::Suspend => return false,

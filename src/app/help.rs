@@ -71,33 +71,50 @@ fn keys() -> Vec<Vec<Row>> {
 }
 
 impl App {
-    /// Scrolls or closes the help; says whether the key has been used up.
+    /// What a key does while the help is open; says whether it has been used up. **What is typed closes the help
+    /// and is not lost.**
     pub(super) fn act_in_help(&mut self, action: Action) -> bool {
         let by = match action {
-            Action::Up | Action::LineUp => -1,
-            Action::Down | Action::LineDown => 1,
+            Action::Up | Action::LineUp | Action::HistoryBack => -1,
+            Action::Down | Action::LineDown | Action::HistoryForward => 1,
             Action::PageUp => -self.page(),
-            Action::PageDown => self.page(),
+            Action::PageDown | Action::Edit(Edit::Insert(' ')) => self.page(),
             Action::Home => isize::MIN,
-            Action::Escape | Action::Help | Action::Send | Action::Edit(Edit::Insert('q')) => {
+            Action::End => isize::MAX,
+            Action::Escape
+            | Action::Help
+            | Action::Send
+            | Action::Interrupt
+            | Action::EndOfInput
+            | Action::Edit(Edit::Insert('q')) => {
                 self.help = None;
                 return true;
+            }
+            Action::Edit(Edit::Insert(_)) => {
+                self.help = None;
+                return false;
             }
             Action::Complete
             | Action::SearchHistory
             | Action::OpenEditor
-            | Action::NextStrategy
-            | Action::Interrupt
-            | Action::EndOfInput
-            | Action::End
-            | Action::HistoryBack
-            | Action::HistoryForward
             | Action::Find
-            | Action::TogglePanel
-            | Action::Redraw
-            | Action::Suspend
-            | Action::Edit(_) => {
-                self.help = None;
+            | Action::Edit(
+                Edit::Newline
+                | Edit::Backspace
+                | Edit::Delete
+                | Edit::DeleteWord
+                | Edit::DeleteToStart
+                | Edit::DeleteToEnd
+                | Edit::Yank
+                | Edit::Undo
+                | Edit::Left
+                | Edit::Right
+                | Edit::WordLeft
+                | Edit::WordRight
+                | Edit::LineStart
+                | Edit::LineEnd,
+            ) => return true,
+            Action::NextStrategy | Action::TogglePanel | Action::Redraw | Action::Suspend => {
                 return false;
             }
         };

@@ -15,8 +15,6 @@ pub enum Msg {
     Key(KeyEvent),
     /// Text pasted by the terminal.
     Paste(String),
-    /// The wheel: lines, down is positive.
-    Scroll(i16),
     /// The terminal has this many columns and rows now.
     Resize(u16, u16),
     /// The engine's word.

@@ -147,8 +147,12 @@ impl App {
         let page = self.page();
         let saved = self.saved.as_mut()?;
         if saved.opening {
-            let leaves = matches!(action, Action::Interrupt | Action::EndOfInput);
-            return (!leaves).then(Vec::new);
+            // What is typed goes into the input.
+            let goes_on = matches!(
+                action,
+                Action::Interrupt | Action::EndOfInput | Action::Edit(_)
+            );
+            return (!goes_on).then(Vec::new);
         }
         match action {
             Action::Up | Action::LineUp | Action::HistoryBack => saved.step(-1),
@@ -178,12 +182,26 @@ impl App {
                 saved.selected = 0;
             }
             Action::Escape | Action::Interrupt | Action::EndOfInput => self.saved = None,
-            Action::Complete | Action::SearchHistory | Action::OpenEditor | Action::Find => {}
-            Action::NextStrategy
-            | Action::TogglePanel
-            | Action::Redraw
-            | Action::Suspend
-            | Action::Edit(_) => return None,
+            Action::Complete
+            | Action::SearchHistory
+            | Action::OpenEditor
+            | Action::Find
+            | Action::Edit(
+                Edit::Newline
+                | Edit::Delete
+                | Edit::DeleteToEnd
+                | Edit::Yank
+                | Edit::Undo
+                | Edit::Left
+                | Edit::Right
+                | Edit::WordLeft
+                | Edit::WordRight
+                | Edit::LineStart
+                | Edit::LineEnd,
+            ) => {}
+            Action::NextStrategy | Action::TogglePanel | Action::Redraw | Action::Suspend => {
+                return None;
+            }
         }
         Some(Vec::new())
     }

@@ -45,7 +45,7 @@ impl App {
                 }
                 Vec::new()
             }
-            Msg::Paste(text) if self.saved.is_some() => {
+            Msg::Paste(text) if self.saved.as_ref().is_some_and(|it| !it.is_opening()) => {
                 self.filter_saved(&text);
                 Vec::new()
             }
@@ -53,14 +53,6 @@ impl App {
                 self.help = None;
                 if !self.paste_into_find(&text) {
                     self.paste(&text);
-                }
-                Vec::new()
-            }
-            Msg::Scroll(lines) => {
-                if self.help.is_some() {
-                    self.scroll_help(lines.into());
-                } else {
-                    self.scroll_by(lines.into());
                 }
                 Vec::new()
             }
@@ -423,7 +415,7 @@ impl App {
         }
     }
 
-    fn scroll_by(&mut self, lines: isize) {
+    pub(super) fn scroll_by(&mut self, lines: isize) {
         self.render_above(lines.min(0).unsigned_abs());
         let height = self.own_geometry().transcript.height.into();
         self.scroll.by(lines, self.transcript.len(), height);

@@ -323,7 +323,6 @@ impl Screen {
         let pause = match msg {
             Msg::Key(_)
             | Msg::Paste(_)
-            | Msg::Scroll(_)
             | Msg::Resize(..)
             | Msg::Edited(_)
             | Msg::Themed(_)

@@ -6,13 +6,13 @@ use ratatui::text::{Line, Span};
 
 use crate::app::App;
 use crate::app::help::{Row, columns, height};
-use crate::ui::put;
 use crate::ui::theme::Theme;
+use crate::ui::{put, put_ends};
 
 /// Columns of the keys.
 const KEYS: usize = 14;
 
-/// Draws the help from its first line in view; the line below tells that there is more.
+/// Draws the help from its first line in view; the line below tells that there is more, and what closes it.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let rows = usize::from(area.height);
     let last = height(area.width).saturating_sub(rows);
@@ -44,11 +44,12 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         height: area.height + 1,
         ..inner
     };
-    put(
+    put_ends(
         buffer,
         below.intersection(buffer.area),
         area.height,
         Line::styled(more, theme.dim),
+        Line::styled("Esc, q or typing closes it ", theme.dim),
     );
 }
 

@@ -171,7 +171,6 @@ fn msg() -> impl Strategy<Value = Msg> {
         12 => key(),
         6 => event().prop_map(Msg::Engine),
         1 => any::<String>().prop_map(Msg::Paste),
-        1 => any::<i16>().prop_map(Msg::Scroll),
         1 => (0_u16..200, 0_u16..60).prop_map(|(width, height)| Msg::Resize(width, height)),
         1 => Just(Msg::Tick),
         1 => any::<String>().prop_map(|message| Msg::Engine(failure(&message, true))),
