@@ -269,8 +269,6 @@ impl App {
             asked.cancel.cancel();
         }
         self.clear_conversation();
-        self.latest.stats.clear_window();
-        self.refresh(true);
         for turn in &conversation.turns {
             let typed = pasted::typed(&turn.user, &turn.pasted);
             let question = self.transcript.push_unrendered(Kind::User, &typed.shown());

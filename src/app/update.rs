@@ -330,12 +330,14 @@ impl App {
         Vec::new()
     }
 
-    /// Shows an empty conversation, with numbers that are not another's.
+    /// Shows an empty conversation, with numbers that are not another's: only what is measured of the machine (plain
+    /// decoding) and the totals of all answers stay.
     pub(super) fn clear_conversation(&mut self) {
         self.transcript.clear();
         self.conversation = Conversation::default();
         self.scroll = Scroll::default();
         self.latest.stats.begin_answer();
+        self.latest.stats.clear_window();
         self.latest = Shown {
             stats: self.latest.stats.clone(),
             ..Shown::default()

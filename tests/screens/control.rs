@@ -1,10 +1,12 @@
 //! Taking back, dropping, and setting: what the engine is told, what the screen shows.
 
 use insta::assert_snapshot;
+use speck::app::Msg;
 use speck::app::block::Kind;
 use speck::engine::protocol::{Event, FinishReason};
 
-use crate::user::{User, failure, options};
+use crate::keys::{says, says_not};
+use crate::user::{CODE, User, failure, options};
 
 const SIZE: (u16, u16) = (100, 30);
 
@@ -256,4 +258,36 @@ fn dropping_nothing_marks_nothing() {
     user.hear(Event::Dropped { turns: 0 });
     user.hear(failure("it does not fit", false));
     assert_eq!(shown(&user), "<a >fine <long > !");
+}
+
+/// The panel's numbers are those of the chat; what plain decoding costs is the machine's, and stays.
+#[test]
+fn another_chat_starts_the_panel_afresh() {
+    type Act = fn(&mut User);
+    let acts: [Act; 2] = [
+        |user| user.keys("/new<Enter>"),
+        |user| {
+            user.update(Msg::Session(crate::saved::opened(
+                None,
+                "SmolLM2-135M-Instruct",
+            )))
+        },
+    ];
+    for act in acts {
+        let mut user = User::ready(SIZE);
+        user.keys("hello<Enter>");
+        user.stream(CODE, "draft", &[3]);
+        user.finish(FinishReason::EndOfTurn);
+        says(&user, "faster than plain");
+        act(&mut user);
+        says(&user, "—  no passes yet");
+        says(&user, "latest passes");
+        says(&user, "accepted  —");
+        says(&user, "now   —");
+        says(&user, "context   —/8192");
+        says(&user, "plain       24.6 tok/s");
+        user.keys("/stats<Enter>");
+        says(&user, "all answers: ");
+        says_not(&user, "this answer: ");
+    }
 }

@@ -60,7 +60,7 @@ pub fn listed(size: (u16, u16)) -> User {
     user
 }
 
-fn opened(unanswered: Option<&str>, model: &str) -> Note {
+pub fn opened(unanswered: Option<&str>, model: &str) -> Note {
     let turn = serde_json::json!({
         "time": "2026-11-30T14:32:00Z", "user": "Why is the \u{1b}sky blue?", "answer": "Because of **light**.",
         "reason": "end_of_turn", "model": model, "seed": null,
