@@ -34,6 +34,8 @@ pub struct Item {
     pub id: Id,
     /// When it was used last.
     pub when: String,
+    /// The same in few columns.
+    pub brief: String,
     /// Its name or first words; or why it cannot be read.
     pub title: String,
     /// Messages with their answers; `None` where it cannot be read.
@@ -53,6 +55,7 @@ impl From<Entry> for Item {
             turns,
             model: clean(&one_line(model)).into_owned(),
             when: entry.when,
+            brief: entry.brief,
             id: entry.id,
         }
     }

@@ -6,6 +6,7 @@
 //!  ▸ 2026-11-30 14:32    3 turns  Write is_palindrome(s) with a test   scripted
 //!    2026-11-29 09:10   12 turns  my notes on palindromes              SmolLM2-135M
 //! ```
+//! Where that is too wide the model goes first, then the date becomes short, then the turns go.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -21,8 +22,12 @@ use crate::ui::{put, put_ends};
 const ABOVE: u16 = 2;
 /// From this many columns on, the model is shown.
 const MODEL_FROM: u16 = 70;
-/// From this many columns on, the time is shown.
+/// From this many columns on, date and time are told in full.
 const TIME_FROM: u16 = 44;
+/// From this many columns on, turns are told.
+const TURNS_FROM: u16 = 30;
+/// From this many columns on, a date is told.
+const DATE_FROM: u16 = 16;
 /// What stands before the filter.
 const PROMPT: &str = "> ";
 
@@ -66,6 +71,8 @@ pub fn draw(chats: &SavedChats, theme: &Theme, area: Rect, buffer: &mut Buffer) 
 fn rows(shown: &[&Item], selected: usize, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let height = usize::from(area.height);
     let top = (selected + 1).saturating_sub(height);
+    let dates = shown.iter().map(|item| item.brief.width()).max();
+    let dates = dates.unwrap_or(0);
     for (row, (index, item)) in shown.iter().enumerate().skip(top).take(height).enumerate() {
         let marked = index == selected;
         let (mark, style) = if marked {
@@ -76,15 +83,15 @@ fn rows(shown: &[&Item], selected: usize, theme: &Theme, area: Rect, buffer: &mu
         let mut left = vec![mark];
         if area.width >= TIME_FROM {
             left.push(Span::styled(format!("{}  ", item.when), theme.dim));
+        } else if area.width >= DATE_FROM {
+            left.push(Span::styled(format!("{:<dates$}  ", item.brief), theme.dim));
         }
-        let turns = match item.turns {
-            Some(1) => "   1 turn   ".to_owned(),
-            Some(turns) => format!("{turns:>4} turns  "),
-            None => "  ✗ error   ".to_owned(),
-        };
         left.push(match item.turns {
-            Some(_) => Span::styled(turns, theme.dim),
-            None => Span::styled(turns, theme.error),
+            None if area.width < TURNS_FROM => Span::styled("✗ ", theme.error),
+            None => Span::styled("  ✗ error   ", theme.error),
+            Some(_) if area.width < TURNS_FROM => Span::raw(""),
+            Some(1) => Span::styled("   1 turn   ", theme.dim),
+            Some(turns) => Span::styled(format!("{turns:>4} turns  "), theme.dim),
         });
         let model = if area.width >= MODEL_FROM {
             item.model.as_str()
