@@ -60,8 +60,9 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option
     let column = u16::try_from(filter.width()).unwrap_or(u16::MAX);
     put(buffer, inner, 1, filter);
     list(picker, theme, below(inner, HEAD), buffer);
-    let x = inner.x.saturating_add(column).min(inner.right());
-    (area.height > 1).then_some(Position { x, y: area.y + 1 })
+    let last = area.right().saturating_sub(1);
+    let x = inner.x.saturating_add(column).min(inner.right()).min(last);
+    (area.width > 0 && area.height > 1).then_some(Position { x, y: area.y + 1 })
 }
 
 fn list(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) {
