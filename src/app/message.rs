@@ -21,8 +21,8 @@ pub enum Msg {
     Engine(Event),
     /// The text from the editor, or why there is none.
     Edited(Result<String, String>),
-    /// The screen has this theme now, or why not.
-    Themed(Result<String, String>),
+    /// The screen has the theme of this name now, or why not.
+    Themed(String, Result<(), String>),
     /// What came of an effect, in words.
     Told(Result<String, String>),
     /// The names of all themes.

@@ -30,6 +30,7 @@ mod control;
 mod engine_event;
 mod loading;
 mod message;
+mod notice;
 mod outside;
 mod pasted;
 mod report;
@@ -51,6 +52,7 @@ use crate::app::find::Find;
 use crate::app::geometry::{Geometry, PanelArea};
 use crate::app::input::{Edit, Input};
 use crate::app::loading::LoadAsked;
+use crate::app::notice::Notice;
 use crate::app::picker::Picker;
 use crate::app::popup::PopupState;
 use crate::app::saved::SavedChats;
@@ -69,8 +71,6 @@ const CHOICE_PERIOD: Duration = Duration::from_secs(1);
 const QUIT_WITHIN: Duration = Duration::from_millis(1500);
 /// Blocks of a long conversation that get their lines at once, when the view comes near.
 const RENDERED_AT_ONCE: usize = 32;
-/// How long a notice stands in the status bar.
-const NOTICE_TIME: Duration = Duration::from_secs(4);
 
 /// How far the engine is.
 #[derive(Clone, Debug)]
@@ -118,12 +118,6 @@ struct Asked {
     /// Its block of the transcript.
     block: usize,
     strategies: Vec<&'static str>,
-}
-
-#[derive(Debug)]
-struct Notice {
-    text: String,
-    until: Instant,
 }
 
 /// The screen's state.
@@ -292,20 +286,6 @@ impl App {
         self.saved.as_ref()
     }
 
-    /// What the status bar tells for a moment.
-    pub fn notice(&self) -> Option<&str> {
-        match (&self.quit_until, &self.notice) {
-            (Some(_), _) => Some("press Ctrl-C again to quit"),
-            (None, Some(notice)) => Some(&notice.text),
-            (None, None) => None,
-        }
-    }
-
-    /// What the last message made it say, in the conversation or in the status bar.
-    pub fn said(&self) -> &[String] {
-        &self.said
-    }
-
     /// Where things stand on a screen.
     pub fn geometry(&self, screen: Rect) -> Geometry {
         Geometry::new(screen, self.panel, |width| match self.find {
@@ -328,8 +308,7 @@ impl App {
             (_, _, PanelArea::Hidden) | (None, _, _) | (_, None, _) => None,
         };
         let refresh = self.stale.then(|| self.shown_at + PANEL_PERIOD);
-        let notice = self.notice.as_ref().map(|notice| notice.until);
-        [age, refresh, notice, self.quit_until]
+        [age, refresh, self.notice_until(), self.quit_until]
             .into_iter()
             .flatten()
             .min()
@@ -408,15 +387,6 @@ impl App {
         } else {
             self.choice_at = self.now;
         }
-    }
-
-    fn say(&mut self, text: impl Into<String>) {
-        let text = text.into();
-        self.said.push(text.clone());
-        self.notice = Some(Notice {
-            text,
-            until: self.now + NOTICE_TIME,
-        });
     }
 }
 

@@ -12,7 +12,7 @@ impl App {
             text
         };
         if let Err(why) = self.input.paste(text) {
-            self.say(why);
+            self.refuse(&why);
         }
     }
 
@@ -32,14 +32,8 @@ impl App {
     }
 
     /// Copies what `argument` asks for.
-    pub(super) fn copy(&mut self, argument: &str) -> Vec<Effect> {
-        match copy::find(&self.transcript, argument) {
-            Ok(copy) => vec![Effect::Copy(copy)],
-            Err(why) => {
-                self.tell(Kind::Error, &why);
-                Vec::new()
-            }
-        }
+    pub(super) fn copy(&self, argument: &str) -> Result<Vec<Effect>, String> {
+        copy::find(&self.transcript, argument).map(|copy| vec![Effect::Copy(copy)])
     }
 
     /// Changes the theme, or lists all.
@@ -56,13 +50,13 @@ impl App {
     }
 
     /// The screen has another theme, or why not.
-    pub(super) fn themed(&mut self, result: Result<String, String>) {
+    pub(super) fn themed(&mut self, name: String, result: Result<(), String>) {
         match result {
-            Ok(name) => {
+            Ok(()) => {
                 self.say(format!("theme {name}"));
                 self.theme = name;
             }
-            Err(why) => self.tell(Kind::Error, &why),
+            Err(why) => self.refuse_command(&format!("/theme {name}"), &why),
         }
     }
 

@@ -137,14 +137,17 @@ impl App {
             return Vec::new();
         };
         if let Some(why) = entry.unfit.clone() {
-            self.say(why);
+            self.refuse(&why);
             return Vec::new();
         }
         let reference = entry.reference.clone();
         self.picker = None;
-        if self.must_not_load("/model") {
-            return Vec::new();
+        match self.must_not_load("/model") {
+            Ok(()) => self.load_model(reference),
+            Err(why) => {
+                self.refuse(&why);
+                Vec::new()
+            }
         }
-        self.load_model(reference)
     }
 }

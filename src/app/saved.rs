@@ -6,10 +6,11 @@ use crate::app::block::{Answer, AnswerState, Block, Kind, Summary};
 use crate::app::conversation::Conversation;
 use crate::app::input::Edit;
 use crate::app::keymap::Action;
+use crate::app::notice::whole_sentence;
 use crate::app::{App, Effect, pasted};
 use crate::clean::clean;
 use crate::engine::protocol::FinishReason;
-use crate::session::export::{self, Part, document, one_line, sentence, you};
+use crate::session::export::{self, Part, document, one_line, you};
 use crate::session::record::{Reason, Turn};
 use crate::session::{Entry, Id, Note, Opened, Request};
 
@@ -25,6 +26,8 @@ pub struct SavedChats {
     selected: usize,
     /// Whether one has been picked and is being opened.
     opening: bool,
+    /// What was typed to open one at once.
+    typed: Option<String>,
 }
 
 /// A saved chat in the list. All its texts are clean.
@@ -117,32 +120,30 @@ impl SavedChats {
 
 impl App {
     /// `/resume`: with an id at once, else by a list.
-    pub(super) fn resume(&mut self, id: Option<String>) -> Vec<Effect> {
+    pub(super) fn resume(&mut self, id: Option<String>) -> Result<Vec<Effect>, String> {
         if self.is_dead() {
-            self.say("the engine has ended: press q to quit, then speck chat --resume");
-            return Vec::new();
+            return Err("the engine has ended: q quits, then speck chat --resume".to_owned());
         }
-        let opening = id.is_some();
         self.saved = Some(SavedChats {
-            opening,
+            opening: id.is_some(),
+            typed: id.clone(),
             ..SavedChats::default()
         });
-        vec![Effect::Session(id.map_or(Request::List, Request::Open))]
+        Ok(vec![Effect::Session(
+            id.map_or(Request::List, Request::Open),
+        )])
     }
 
     /// `/export`
-    pub(super) fn export(&mut self, file: Option<String>) -> Vec<Effect> {
+    pub(super) fn export(&self, file: Option<String>) -> Result<Vec<Effect>, String> {
         let blocks = self.transcript.blocks();
         let first = blocks.iter().find(|block| block.kind == Kind::User);
-        let Some(first) = first else {
-            self.say("nothing was said yet");
-            return Vec::new();
-        };
+        let first = first.ok_or("nothing was said yet")?;
         let text = document(&one_line(first.text()), parts(blocks, &self.conversation));
-        vec![Effect::Session(Request::Export {
+        Ok(vec![Effect::Session(Request::Export {
             file,
             text: Some(text),
-        })]
+        })])
     }
 
     /// Takes what is typed while the list is open. `None`: it is not, or closes and the key acts.
@@ -229,16 +230,17 @@ impl App {
             }
             Note::Listed(Err(why)) => {
                 self.saved = None;
-                self.tell(Kind::Error, &sentence(&why));
+                self.tell(Kind::Error, &why);
             }
             Note::Refused(why) => {
-                if self.saved.as_ref().is_some_and(|saved| saved.opening) {
-                    self.saved = None;
+                let opening = self.saved.take_if(|saved| saved.opening);
+                match opening.and_then(|saved| saved.typed) {
+                    Some(id) => self.refuse_command(&format!("/resume {id}"), &why),
+                    None => self.tell(Kind::Error, &why),
                 }
-                self.tell(Kind::Error, &sentence(&why));
             }
             Note::Opened(opened) => return self.opened(*opened),
-            Note::Done(told) => self.tell(Kind::Notice, &sentence(&told)),
+            Note::Done(told) => self.tell(Kind::Notice, &whole_sentence(&told)),
             Note::Trouble(why) => self.tell(
                 Kind::Error,
                 &format!(

@@ -33,7 +33,7 @@ impl App {
     /// Opens the search.
     pub(super) fn search_history(&mut self) {
         if self.own_geometry().popup_rows() == 0 {
-            self.say("no room for the search: Ctrl-P goes back in the history");
+            self.refuse("no room for the search: Ctrl-P goes back in the history");
             return;
         }
         self.search = Some(Search {

@@ -50,6 +50,7 @@ impl App {
                 Vec::new()
             }
             Msg::Paste(text) => {
+                self.notice = None;
                 self.help = None;
                 if !self.paste_into_find(&text) {
                     self.paste(&text);
@@ -68,8 +69,8 @@ impl App {
                 self.edited(result);
                 Vec::new()
             }
-            Msg::Themed(result) => {
-                self.themed(result);
+            Msg::Themed(name, result) => {
+                self.themed(name, result);
                 Vec::new()
             }
             Msg::Told(result) => {
@@ -123,11 +124,7 @@ impl App {
         if self.quit_until.is_some_and(|until| until <= self.now) {
             self.quit_until = None;
         }
-        if self
-            .notice
-            .as_ref()
-            .is_some_and(|notice| notice.until <= self.now)
-        {
+        if self.notice_until().is_some_and(|until| until <= self.now) {
             self.notice = None;
         }
         if self.stale {
@@ -203,24 +200,38 @@ impl App {
             return Vec::new();
         }
         match slash::parse(&text) {
-            Parsed::Command(command, name) => self.run(command, name),
-            Parsed::Wrong(message) => {
-                // It would lie over the message.
-                self.close_popup();
-                self.tell(Kind::Error, &message);
+            Parsed::Command(command, name) => self.run_or_refuse(command, name),
+            Parsed::Wrong(why) => {
+                self.refuse(&why);
                 Vec::new()
             }
             Parsed::Message(text) => self.send(&text),
         }
     }
 
+    /// Runs a command. One that cannot be done stays in the input, and the status bar says why.
+    fn run_or_refuse(&mut self, command: Slash, name: &str) -> Vec<Effect> {
+        let draft = self.input.put_aside();
+        match self.run(command, name) {
+            Ok(effects) => {
+                self.input.remember(draft.typed());
+                effects
+            }
+            Err(why) => {
+                self.input.take_back(draft);
+                self.refuse(&why);
+                Vec::new()
+            }
+        }
+    }
+
     fn send(&mut self, text: &str) -> Vec<Effect> {
         if self.is_dead() {
-            self.say(ENDED);
+            self.refuse(ENDED);
             return Vec::new();
         }
         if let Some(asked) = &self.asked {
-            self.say(match (asked.cancel.is_cancelled(), &self.phase) {
+            let why = match (asked.cancel.is_cancelled(), &self.phase) {
                 (true, Phase::Ready | Phase::Dead) => {
                     "the answer is being stopped: then Enter sends this"
                 }
@@ -233,7 +244,8 @@ impl App {
                 (false, Phase::Starting | Phase::Fetching(_) | Phase::Loading(_)) => {
                     "a message waits for the model already: once it is answered, Enter sends this"
                 }
-            });
+            };
+            self.refuse(why);
             return Vec::new();
         }
         let mut typed = self.input.take();
@@ -275,32 +287,33 @@ impl App {
         })]
     }
 
-    fn run(&mut self, command: Slash, name: &str) -> Vec<Effect> {
-        let waits = Row::named(name).is_some_and(|row| !row.while_answering);
-        if waits && self.must_wait(&format!("/{name}")) {
-            return Vec::new();
+    /// Runs a command, which has left the input; an error says in a phrase why it cannot be done.
+    fn run(&mut self, command: Slash, name: &str) -> Result<Vec<Effect>, String> {
+        if Row::named(name).is_some_and(|row| !row.while_answering) {
+            self.must_wait(&format!("/{name}"))?;
         }
-        let loads = matches!(command, Slash::Model(_) | Slash::Reload);
-        if loads && self.must_not_load(&format!("/{name}")) {
-            return Vec::new();
+        if matches!(command, Slash::Model(_) | Slash::Reload) {
+            self.must_not_load(&format!("/{name}"))?;
         }
-        self.input.take();
         match command {
             Slash::Mode(name) => return self.mode(&name),
             Slash::Retry => return self.retry(),
             Slash::Edit(n) => return self.edit_numbered(&n),
-            Slash::Model(None) => return self.pick_model(),
-            Slash::Model(Some(target)) => return self.load_model(target),
-            Slash::Reload => return self.reload(),
+            Slash::Model(None) => return Ok(self.pick_model()),
+            Slash::Model(Some(target)) => return Ok(self.load_model(target)),
+            Slash::Reload => return Ok(self.reload()),
             Slash::Drop => return self.drop_oldest(),
             Slash::System(text) => return self.system(&text),
             Slash::Set(change) => return self.set(&change),
             Slash::New => {
                 self.clear_conversation();
                 self.say("a new conversation");
-                return vec![Effect::Engine(Command::Reset)];
+                return Ok(vec![Effect::Engine(Command::Reset)]);
             }
-            Slash::ShowTokens => {
+            Slash::Show(what) if what != "tokens" => {
+                return Err(format!("/show takes `tokens`, not `{what}`"));
+            }
+            Slash::Show(_) => {
                 self.show_tokens = !self.show_tokens;
                 self.say(if self.show_tokens {
                     "accepted tokens are marked"
@@ -309,7 +322,7 @@ impl App {
                 });
             }
             Slash::Copy(argument) => return self.copy(&argument),
-            Slash::Theme(name) => return self.change_theme(name),
+            Slash::Theme(name) => return Ok(self.change_theme(name)),
             Slash::Stats => self.tell_stats(),
             Slash::Find(text) => self.open_find(&text),
             Slash::Markdown => {
@@ -321,13 +334,13 @@ impl App {
                 });
             }
             Slash::Panel => self.toggle_panel(),
-            Slash::Save(name) => return vec![Effect::Session(Request::Save(name))],
+            Slash::Save(name) => return Ok(vec![Effect::Session(Request::Save(name))]),
             Slash::Resume(id) => return self.resume(id),
             Slash::Export(file) => return self.export(file),
             Slash::Help => self.help = Some(0),
-            Slash::Quit => return self.quit(),
+            Slash::Quit => return Ok(self.quit()),
         }
-        Vec::new()
+        Ok(Vec::new())
     }
 
     /// Shows an empty conversation, with numbers that are not another's: only what is measured of the machine (plain
@@ -386,13 +399,6 @@ impl App {
             load.cancel.cancel();
         }
         vec![Effect::Quit]
-    }
-
-    /// A line in the conversation, brought into view.
-    pub(super) fn tell(&mut self, kind: Kind, text: &str) {
-        self.said.push(text.to_owned());
-        self.transcript.push(kind, text);
-        self.scroll.to_end();
     }
 
     /// Whether a theme is about to be chosen.

@@ -325,7 +325,7 @@ impl Screen {
             | Msg::Paste(_)
             | Msg::Resize(..)
             | Msg::Edited(_)
-            | Msg::Themed(_)
+            | Msg::Themed(..)
             | Msg::Themes(_)
             | Msg::Line(_)
             | Msg::Told(_) => FRAME_OF_INPUT,

@@ -23,6 +23,7 @@ mod find;
 mod format;
 mod help;
 mod input;
+mod notice;
 mod panel;
 mod picker;
 mod popup;
@@ -65,7 +66,8 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
     } else {
         conversation(app, theme, &geometry, buffer);
     }
-    let list = app.popup();
+    let notice = notice::above(app, theme, &geometry);
+    let list = app.popup().filter(|_| notice.is_none());
     rule(
         app,
         theme,
@@ -73,7 +75,8 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
         geometry.transcript.height,
         buffer,
     );
-    let list_top = list.as_ref().map(|list| popup::area(list, &geometry).y);
+    let list_area = list.as_ref().map(|list| popup::area(list, &geometry));
+    let over = notice.as_ref().map(|(area, _)| *area).or(list_area);
     match geometry.panel {
         PanelArea::Hidden => {}
         PanelArea::Side(area) => {
@@ -81,7 +84,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
             put(
                 buffer,
                 Rect { width: 1, ..area },
-                list_top.unwrap_or(geometry.rule.y) - area.y,
+                over.map_or(geometry.rule.y, |over| over.y) - area.y,
                 Line::styled("┤", theme.dim),
             );
         }
@@ -90,6 +93,9 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
     status::draw(app, theme, geometry.status, buffer);
     if let Some(list) = &list {
         popup::draw(list, theme, &geometry, buffer);
+    }
+    if let Some(notice) = &notice {
+        notice::draw(app, theme, notice, buffer);
     }
     let typing = match app.find() {
         Some(find) => find::draw(find, theme, &geometry, buffer),

@@ -8,23 +8,17 @@ use crate::app::{App, Phase};
 use crate::ui::format::{self, UNKNOWN};
 use crate::ui::progress::Progress;
 use crate::ui::theme::Theme;
-use crate::ui::{fit, put_ends};
+use crate::ui::{fit, notice, put_ends};
 
 /// Draws the status bar.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let inner = Rect {
-        x: area.x + area.width.min(1),
-        width: area.width.saturating_sub(2),
-        ..area
-    };
+    let inner = notice::inner(area);
     let dot = Span::styled(" · ", theme.dim);
-    let left = if let Some(notice) = app.notice() {
-        Line::styled(format!("› {notice}"), theme.accent)
-    } else {
+    let left = notice::line(app, theme, inner.width).unwrap_or_else(|| {
         // How to get help matters more than the last of the facts.
         let first = hints(app).first().map_or(0, |hint| hint.len() as u16 + 2);
         facts(app, theme, inner.width.saturating_sub(first))
-    };
+    });
     let room = inner.width.saturating_sub(left.width() as u16 + 2);
     let right = fit(
         hints(app)

@@ -81,13 +81,13 @@ fn a_retry_takes_the_last_turn_back_and_sends_it_again() {
         "<a >fine",
         "",
     );
-    check("/retry<Enter>", &[], &[], "!", "");
+    check("/retry<Enter>", &[], &[], "", "/retry");
     check(
         "a<Enter>/new<Enter>/retry<Enter>",
         &[],
         &["send a", "reset"],
-        "!",
         "",
+        "/retry",
     );
 }
 
@@ -107,8 +107,14 @@ fn an_edit_puts_a_message_back_into_the_input() {
         "<a >fine",
         "b",
     );
-    check("a<Enter>/edit 2<Enter>", &[], &["send a"], "<a >fine !", "");
-    check("/edit x<Enter>", &[], &[], "!", "/edit x");
+    check(
+        "a<Enter>/edit 2<Enter>",
+        &[],
+        &["send a"],
+        "<a >fine",
+        "/edit 2",
+    );
+    check("/edit x<Enter>", &[], &[], "", "/edit x");
 }
 
 #[test]
@@ -173,9 +179,9 @@ fn options_are_set_listed_and_judged() {
     check(
         "/set top-p 2<Enter>",
         &[],
-        "top-p: 2 is not a number from 0 to 1.",
+        "top-p: 2 is not a number from 0 to 1",
     );
-    check("/set heat 2<Enter>", &[], "There is nothing called `heat`");
+    check("/set heat 2<Enter>", &[], "there is nothing called `heat`");
     check(
         "a<Enter>/set seed 7<Enter>",
         &["send a", "set seed 7"],
@@ -240,7 +246,13 @@ fn the_oldest_turns_are_dropped_for_a_message_that_did_not_fit() {
     // The engine has forgotten them all; the saved chat has not.
     assert_eq!(user.effects, ["rewind to 0 of 1"]);
 
-    check("a<Enter>/drop<Enter>", &[], &["send a"], "<a >fine !", "");
+    check(
+        "a<Enter>/drop<Enter>",
+        &[],
+        &["send a"],
+        "<a >fine",
+        "/drop",
+    );
 }
 
 #[test]

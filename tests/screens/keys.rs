@@ -171,7 +171,7 @@ fn strategies() {
         &["strategy lookup-transformers", "strategy plain"],
         "",
     );
-    check("/mode fast<Enter>", &[], "");
+    check("/mode fast<Enter>", &[], "/mode fast");
     check("/mode<Enter>", &[], "");
 }
 
@@ -216,10 +216,10 @@ fn the_quit_hint_expires() {
 fn unknown_commands_and_strategies_list_the_known_ones() {
     let mut user = User::ready(SIZE);
     user.keys("/nwe<Enter>");
-    says(&user, "There is no command `/nwe`");
-    says(&user, "Did you mean `/new`?");
+    says(&user, "no command `/nwe`");
+    says(&user, "did you mean /new?");
     user.keys("<C-c>/mode fast<Enter>");
-    says(&user, "There is no strategy `fast` here");
+    says(&user, "there is no strategy `fast` here");
     says(&user, "here: plain, draft (now),");
 }
 
