@@ -6,7 +6,7 @@
 //!   speeds go by it;
 //! - speed-up = emitted tokens × plain time per token / wall time, where each round counts with the
 //!   baseline that was valid when it landed: while an answer is written over the rolling window, in its
-//!   summary over the rounds that the decode clock has timed; never over fewer than
+//!   summary over the answer, both without what the decode clock leaves out; never over fewer than
 //!   [`MIN_VERDICT_PASSES`], never where nothing was drafted (that is plain decoding beside itself), and
 //!   never more than the tokens per pass, which only an outdated baseline could give.
 //!
@@ -260,8 +260,8 @@ impl Session {
 pub struct Stats {
     answer: Tally,
     session: Session,
-    /// Rounds and the baselines that were valid when they landed.
-    window: VecDeque<(Round, Option<Baseline>)>,
+    /// Rounds, whether each was the first of its answer, and the baselines that were valid when they landed.
+    window: VecDeque<(Round, bool, Option<Baseline>)>,
     baseline: Option<Baseline>,
 }
 
@@ -280,9 +280,9 @@ impl Stats {
             pieces: Vec::new(),
             ..round.clone()
         };
-        self.window.push_back((round, self.baseline));
-        let wall = |window: &VecDeque<(Round, _)>| -> Duration {
-            window.iter().map(|(round, _)| round.wall()).sum()
+        self.window.push_back((round, first, self.baseline));
+        let wall = |window: &VecDeque<(Round, _, _)>| -> Duration {
+            window.iter().map(|(round, _, _)| round.wall()).sum()
         };
         while self.window.len() > WINDOW_ROUNDS
             || self.window.len() > MIN_VERDICT_PASSES && wall(&self.window) > WINDOW_TIME
@@ -334,21 +334,25 @@ impl Stats {
     /// The last [`WINDOW_ROUNDS`] rounds or [`WINDOW_TIME`], whichever is less, but at least
     /// [`MIN_VERDICT_PASSES`] if there are as many.
     pub fn rolling(&self) -> Totals {
-        let mut totals = Totals::default();
-        for (round, baseline) in &self.window {
-            totals.add(round, *baseline);
-        }
-        totals
+        self.rolling_tally().all
     }
 
     /// Speed-up over the rolling window.
     pub fn speed_up(&self) -> Option<f64> {
-        self.rolling().speed_up()
+        self.rolling_tally().decode.speed_up()
+    }
+
+    fn rolling_tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        for (round, first, baseline) in &self.window {
+            tally.add(round, *first, *baseline);
+        }
+        tally
     }
 
     /// Tokens emitted by the latest passes, oldest first: the sparkline.
     pub fn recent_emitted(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
-        self.window.iter().map(|(round, _)| round.n_emitted)
+        self.window.iter().map(|(round, _, _)| round.n_emitted)
     }
 }
 

@@ -10,8 +10,7 @@ use crate::stats::{Stats, Tally, Totals};
 /// Stands for what was not measured.
 const UNKNOWN: &str = "—";
 /// What the speeds leave out.
-const CLOCK: &str =
-    "Speeds leave out the first pass of each answer, in which the draft reads the prompt.";
+const CLOCK: &str = "Speeds leave out each answer's first pass: in it the draft reads the prompt.";
 
 /// The report, in lines.
 pub(super) fn report(stats: &Stats) -> String {
@@ -22,41 +21,53 @@ pub(super) fn report(stats: &Stats) -> String {
     let mut lines = Vec::new();
     let answer = stats.tally();
     if answer.all.passes > 0 {
-        lines.push(format!("this answer: {}", numbers(answer)));
-        lines.push(format!("  {}", times(&answer.all)));
+        lines.push(format!("this answer: {}", counts(&answer.all)));
+        lines.extend(details(answer));
     }
-    lines.push(format!("all answers: {}", numbers(&session.all)));
-    lines.push(format!("  {}", times(&session.all.all)));
+    lines.push(format!("all answers: {}", counts(&session.all.all)));
+    lines.extend(details(&session.all));
     for (strategy, tally) in &session.by_strategy {
-        lines.push(format!("  {strategy}: {}", numbers(tally)));
+        lines.push(format!("{strategy}: {}", counts(&tally.all)));
+        lines.push(format!("  {}", speed(&tally.decode)));
     }
     lines.push(CLOCK.to_owned());
     lines.join("\n")
 }
 
-fn numbers(Tally { all, decode }: &Tally) -> String {
+fn counts(totals: &Totals) -> String {
     format!(
-        "{} in {}, {} per pass, {} tok/s, speed-up {}",
-        plural(all.emitted, "token", "tokens"),
-        plural(all.passes, "pass", "passes"),
-        number(all.tokens_per_pass(), 2),
-        number(decode.tokens_per_second(), 1),
-        decode
-            .speed_up()
-            .map_or(UNKNOWN.to_owned(), |factor| format!("{factor:.2}x"))
+        "{} in {}, {} per pass",
+        plural(totals.emitted, "token", "tokens"),
+        plural(totals.passes, "pass", "passes"),
+        number(totals.tokens_per_pass(), 2)
     )
 }
 
-fn times(totals: &Totals) -> String {
-    let accepted = totals.acceptance().map(|share| share * 100.0);
+fn speed(decode: &Totals) -> String {
+    let speed_up = decode.speed_up().map(|factor| format!("{factor:.2}x"));
     format!(
-        "draft {}, verify {}, other {}; {} % of {} drafted accepted",
-        time(totals.draft_time),
-        time(totals.verify_time),
-        time(totals.other_time),
-        number(accepted, 0),
-        totals.verified
+        "{} tok/s, speed-up {}",
+        number(decode.tokens_per_second(), 1),
+        speed_up.unwrap_or(UNKNOWN.to_owned())
     )
+}
+
+fn details(Tally { all, decode }: &Tally) -> [String; 2] {
+    let accepted = all.acceptance().map(|share| share * 100.0);
+    [
+        format!(
+            "  {}; {} % of {} drafted accepted",
+            speed(decode),
+            number(accepted, 0),
+            all.verified
+        ),
+        format!(
+            "  draft {}, verify {}, other {}",
+            time(all.draft_time),
+            time(all.verify_time),
+            time(all.other_time)
+        ),
+    ]
 }
 
 fn plural(n: usize, one: &str, many: &str) -> String {
@@ -119,12 +130,16 @@ mod tests {
         assert_eq!(
             report(&stats),
             format!(
-                "this answer: 40 tokens in 10 passes, 4.00 per pass, 100.0 tok/s, speed-up 3.00x\n  \
-                 draft 1.1 s, verify 300 ms, other 0 ms; 75 % of 40 drafted accepted\n\
-                 all answers: 41 tokens in 11 passes, 3.73 per pass, 100.0 tok/s, speed-up 3.00x\n  \
-                 draft 1.1 s, verify 330 ms, other 0 ms; 75 % of 40 drafted accepted\n  \
-                 plain: 1 token in 1 pass, 1.00 per pass, — tok/s, speed-up —\n  \
-                 draft: 40 tokens in 10 passes, 4.00 per pass, 100.0 tok/s, speed-up 3.00x\n\
+                "this answer: 40 tokens in 10 passes, 4.00 per pass\n  \
+                 100.0 tok/s, speed-up 3.00x; 75 % of 40 drafted accepted\n  \
+                 draft 1.1 s, verify 300 ms, other 0 ms\n\
+                 all answers: 41 tokens in 11 passes, 3.73 per pass\n  \
+                 100.0 tok/s, speed-up 3.00x; 75 % of 40 drafted accepted\n  \
+                 draft 1.1 s, verify 330 ms, other 0 ms\n\
+                 plain: 1 token in 1 pass, 1.00 per pass\n  \
+                 — tok/s, speed-up —\n\
+                 draft: 40 tokens in 10 passes, 4.00 per pass\n  \
+                 100.0 tok/s, speed-up 3.00x\n\
                  {CLOCK}"
             )
         );
