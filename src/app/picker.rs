@@ -38,6 +38,11 @@ impl Picker {
         self.entries.is_none()
     }
 
+    /// How many there are, once that is known.
+    pub fn count(&self) -> Option<usize> {
+        self.entries.as_ref().map(Vec::len)
+    }
+
     /// What is typed to filter.
     pub fn filter(&self) -> &str {
         &self.filter

@@ -11,6 +11,8 @@ use crate::ui::{put, put_ends};
 
 /// Columns of the keys.
 const KEYS: usize = 14;
+/// Columns narrower than this have no room for keys in a column of their own.
+const ALIGNED_FROM: u16 = 30;
 
 /// Draws the help from its first line in view; the line below tells that there is more, and what closes it.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
@@ -31,7 +33,12 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
             ..inner
         };
         for (row, entry) in column.iter().skip(top).take(rows).enumerate() {
-            put(buffer, place, row as u16, line(entry, theme));
+            put(
+                buffer,
+                place,
+                row as u16,
+                line(entry, width >= ALIGNED_FROM, theme),
+            );
         }
     }
     let more = match (top > 0, top < last) {
@@ -53,13 +60,20 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     );
 }
 
-fn line<'a>(row: &'a Row, theme: &Theme) -> Line<'a> {
+fn line<'a>(row: &'a Row, aligned: bool, theme: &Theme) -> Line<'a> {
     match row {
         Row::Title(title) => Line::styled(*title, theme.assistant),
         Row::Blank => Line::default(),
-        Row::Entry(key, does) => Line::from(vec![
-            Span::styled(format!("  {key:<KEYS$} "), theme.accent),
-            Span::styled(*does, theme.text),
-        ]),
+        Row::Entry(key, does) => {
+            let key = if aligned {
+                format!("  {key:<KEYS$} ")
+            } else {
+                format!("{key} ")
+            };
+            Line::from(vec![
+                Span::styled(key, theme.accent),
+                Span::styled(*does, theme.text),
+            ])
+        }
     }
 }

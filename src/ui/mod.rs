@@ -19,6 +19,7 @@
 mod answer;
 mod auto;
 mod color;
+mod filter;
 mod find;
 mod format;
 mod help;
@@ -62,7 +63,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
         help::draw(app, theme, geometry.help(), buffer);
     } else if let Some(chats) = app.saved() {
         saved::draw(chats, theme, geometry.transcript, buffer);
-        cursor = saved::cursor(chats, geometry.transcript);
+        cursor = filter::cursor(chats.filter(), geometry.transcript);
     } else {
         conversation(app, theme, &geometry, buffer);
     }
