@@ -2,10 +2,11 @@
 //!
 //! Wide screens show two columns, which scroll together.
 
-use crate::app::App;
 use crate::app::input::Edit;
 use crate::app::keymap::{Action, BINDINGS};
+use crate::app::overlay::Overlay;
 use crate::app::slash::COMMANDS;
+use crate::app::{App, Effect};
 
 /// From this width on there are two columns.
 const TWO_COLUMNS_FROM: u16 = 76;
@@ -71,9 +72,9 @@ fn keys() -> Vec<Vec<Row>> {
 }
 
 impl App {
-    /// What a key does while the help is open; says whether it has been used up. **What is typed closes the help
-    /// and is not lost.**
-    pub(super) fn act_in_help(&mut self, action: Action) -> bool {
+    /// What a key does while the help is open; `None` where it does what it does elsewhere. **What is typed closes
+    /// the help and is not lost.**
+    pub(super) fn act_in_help(&mut self, action: Action) -> Option<Vec<Effect>> {
         let by = match action {
             Action::Up | Action::LineUp | Action::HistoryBack => -1,
             Action::Down | Action::LineDown | Action::HistoryForward => 1,
@@ -87,12 +88,12 @@ impl App {
             | Action::Interrupt
             | Action::EndOfInput
             | Action::Edit(Edit::Insert('q')) => {
-                self.help = None;
-                return true;
+                self.close();
+                return Some(Vec::new());
             }
             Action::Edit(Edit::Insert(_)) => {
-                self.help = None;
-                return false;
+                self.close();
+                return None;
             }
             Action::Complete
             | Action::SearchHistory
@@ -113,21 +114,21 @@ impl App {
                 | Edit::WordRight
                 | Edit::LineStart
                 | Edit::LineEnd,
-            ) => return true,
+            ) => return Some(Vec::new()),
             Action::NextStrategy | Action::TogglePanel | Action::Redraw | Action::Suspend => {
-                return false;
+                return None;
             }
         };
         self.scroll_help(by);
-        true
+        Some(Vec::new())
     }
 
-    pub(super) fn scroll_help(&mut self, lines: isize) {
+    fn scroll_help(&mut self, lines: isize) {
         let area = self.own_geometry().help();
         let last = height(area.width).saturating_sub(area.height.into());
-        self.help = self
-            .help
-            .map(|top| top.saturating_add_signed(lines).min(last));
+        if let Overlay::Help(top) = &mut self.overlay {
+            *top = top.saturating_add_signed(lines).min(last);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::app::block::{AnswerState, Kind};
 use crate::app::control::ChatSystem;
 use crate::app::notice::whole_sentence;
+use crate::app::overlay::Overlay;
 use crate::app::picker::Picker;
 use crate::app::{App, Effect, Phase, Shown};
 use crate::cancel::Cancel;
@@ -17,14 +18,14 @@ pub(super) struct LoadAsked {
 impl App {
     /// Opens the picker; what there is comes with [`super::Msg::Models`].
     pub(super) fn pick_model(&mut self) -> Vec<Effect> {
-        self.picker = Some(Picker::default());
+        self.open(Overlay::Picker(Picker::default()));
         vec![Effect::ListModels]
     }
 
     /// What the picker can show.
     pub(super) fn models_listed(&mut self, entries: Vec<ModelEntry>) {
         let current = self.ready.as_ref().map(|ready| &ready.models.target);
-        if let Some(picker) = &mut self.picker {
+        if let Overlay::Picker(picker) = &mut self.overlay {
             picker.fill(entries, current.map(String::as_str));
         }
     }

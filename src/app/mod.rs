@@ -17,10 +17,12 @@ pub mod input;
 pub mod keymap;
 pub mod layer;
 pub mod markdown;
+pub mod overlay;
 pub mod picker;
 pub mod popup;
 pub mod saved;
 pub mod scroll;
+pub mod search;
 pub mod slash;
 pub mod transcript;
 pub mod typed;
@@ -34,7 +36,6 @@ mod notice;
 mod outside;
 mod pasted;
 mod report;
-mod search;
 mod strategies;
 mod update;
 
@@ -48,16 +49,13 @@ use ratatui::layout::Rect;
 use crate::app::block::{Kind, View};
 use crate::app::control::{ChatSystem, WantedOptions};
 use crate::app::conversation::Conversation;
-use crate::app::find::Find;
 use crate::app::geometry::{Geometry, PanelArea};
 use crate::app::input::{Edit, Input};
 use crate::app::loading::LoadAsked;
 use crate::app::notice::Notice;
-use crate::app::picker::Picker;
+use crate::app::overlay::Overlay;
 use crate::app::popup::PopupState;
-use crate::app::saved::SavedChats;
 use crate::app::scroll::Scroll;
-use crate::app::search::Search;
 use crate::app::transcript::Transcript;
 use crate::cancel::Cancel;
 use crate::engine::protocol::{Explanation, Fetch, Loading, Ready};
@@ -131,13 +129,12 @@ pub struct App {
     scroll: Scroll,
     input: Input,
     popup: PopupState,
-    search: Option<Search>,
+    overlay: Overlay,
     conversation: Conversation,
     asked: Option<Asked>,
     wanted_options: Option<WantedOptions>,
     chat_system: Option<ChatSystem>,
     load: Option<LoadAsked>,
-    picker: Option<Picker>,
     /// What drafts, and what was asked to draft next.
     strategy: Option<&'static str>,
     wanted: Option<&'static str>,
@@ -152,12 +149,6 @@ pub struct App {
     show_tokens: bool,
     theme: String,
     themes: Vec<String>,
-    /// The first line of the help in view, while it is open.
-    help: Option<usize>,
-    /// What is looked for in the conversation, while the find line is open.
-    find: Option<Find>,
-    /// The list of saved chats, while it is open.
-    saved: Option<SavedChats>,
     /// The model that the opened chat was with, until it is known which is loaded.
     was_with: Option<String>,
     notice: Option<Notice>,
@@ -177,13 +168,12 @@ impl App {
             scroll: Scroll::default(),
             input: Input::new(settings.history),
             popup: PopupState::default(),
-            search: None,
+            overlay: Overlay::None,
             conversation: Conversation::default(),
             asked: None,
             wanted_options: None,
             chat_system: None,
             load: None,
-            picker: None,
             strategy: None,
             wanted: None,
             latest: Shown::default(),
@@ -196,9 +186,6 @@ impl App {
             show_tokens: settings.show_tokens,
             theme: settings.theme,
             themes: settings.themes,
-            help: None,
-            find: None,
-            saved: None,
             was_with: None,
             notice: None,
             said: Vec::new(),
@@ -271,26 +258,15 @@ impl App {
         self.show_tokens
     }
 
-    /// The first line of the help in view, while it is open.
-    pub fn help(&self) -> Option<usize> {
-        self.help
-    }
-
-    /// What is looked for in the conversation, while the find line is open.
-    pub fn find(&self) -> Option<&Find> {
-        self.find.as_ref()
-    }
-
-    /// The list of saved chats, while it is open.
-    pub fn saved(&self) -> Option<&SavedChats> {
-        self.saved.as_ref()
-    }
-
     /// Where things stand on a screen.
     pub fn geometry(&self, screen: Rect) -> Geometry {
-        Geometry::new(screen, self.panel, |width| match self.find {
-            Some(_) => 1,
-            None => self.input.lines(width).lines.len(),
+        Geometry::new(screen, self.panel, |width| match self.overlay {
+            Overlay::Find(_) => 1,
+            Overlay::None
+            | Overlay::Help(_)
+            | Overlay::Search(_)
+            | Overlay::Picker(_)
+            | Overlay::Saved(_) => self.input.lines(width).lines.len(),
         })
     }
 

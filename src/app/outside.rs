@@ -4,13 +4,8 @@ use crate::app::block::Kind;
 use crate::app::{App, Effect, copy, report};
 
 impl App {
-    /// Takes a paste: into the input, or of one line into what is searched for.
+    /// Takes a paste into the input.
     pub(super) fn paste(&mut self, text: &str) {
-        let text = if self.searching() {
-            text.lines().next().unwrap_or_default()
-        } else {
-            text
-        };
         if let Err(why) = self.input.paste(text) {
             self.refuse(&why);
         }

@@ -7,6 +7,7 @@ use crate::app::conversation::Conversation;
 use crate::app::input::Edit;
 use crate::app::keymap::Action;
 use crate::app::notice::whole_sentence;
+use crate::app::overlay::Overlay;
 use crate::app::{App, Effect, pasted};
 use crate::clean::clean;
 use crate::engine::protocol::FinishReason;
@@ -124,11 +125,11 @@ impl App {
         if self.is_dead() {
             return Err("the engine has ended: q quits, then speck chat --resume".to_owned());
         }
-        self.saved = Some(SavedChats {
+        self.open(Overlay::Saved(SavedChats {
             opening: id.is_some(),
             typed: id.clone(),
             ..SavedChats::default()
-        });
+        }));
         Ok(vec![Effect::Session(
             id.map_or(Request::List, Request::Open),
         )])
@@ -149,7 +150,9 @@ impl App {
     /// Takes what is typed while the list is open. `None`: it is not, or closes and the key acts.
     pub(super) fn act_in_saved(&mut self, action: Action) -> Option<Vec<Effect>> {
         let page = self.page();
-        let saved = self.saved.as_mut()?;
+        let Overlay::Saved(saved) = &mut self.overlay else {
+            return None;
+        };
         if saved.opening {
             // What is typed goes into the input.
             let goes_on = matches!(
@@ -185,7 +188,7 @@ impl App {
                 saved.filter.clear();
                 saved.selected = 0;
             }
-            Action::Escape | Action::Interrupt | Action::EndOfInput => self.saved = None,
+            Action::Escape | Action::Interrupt | Action::EndOfInput => self.close(),
             Action::Complete
             | Action::SearchHistory
             | Action::OpenEditor
@@ -212,7 +215,7 @@ impl App {
 
     /// Types into the filter of the list.
     pub(super) fn filter_saved(&mut self, text: &str) {
-        if let Some(saved) = &mut self.saved {
+        if let Overlay::Saved(saved) = &mut self.overlay {
             let room = MAX_FILTER.saturating_sub(saved.filter.chars().count());
             let typed = clean(text).replace(['\n', '\t'], " ");
             saved.filter.extend(typed.chars().take(room));
@@ -220,21 +223,31 @@ impl App {
         }
     }
 
+    fn close_saved(&mut self) {
+        if self.saved().is_some() {
+            self.close();
+        }
+    }
+
     /// The word of the one who saves.
     pub(super) fn hear_of_saving(&mut self, note: Note) -> Vec<Effect> {
         match note {
             Note::Listed(Ok(entries)) => {
-                if let Some(saved) = &mut self.saved {
+                if let Overlay::Saved(saved) = &mut self.overlay {
                     saved.items = Some(entries.into_iter().map(Item::from).collect());
                 }
             }
             Note::Listed(Err(why)) => {
-                self.saved = None;
+                self.close_saved();
                 self.tell(Kind::Error, &why);
             }
             Note::Refused(why) => {
-                let opening = self.saved.take_if(|saved| saved.opening);
-                match opening.and_then(|saved| saved.typed) {
+                let opening = self.saved().filter(|saved| saved.opening);
+                let typed = opening.map(|saved| saved.typed.clone());
+                if typed.is_some() {
+                    self.close();
+                }
+                match typed.flatten() {
                     Some(id) => self.refuse_command(&format!("/resume {id}"), &why),
                     None => self.tell(Kind::Error, &why),
                 }
@@ -268,7 +281,7 @@ impl App {
             conversation,
             repaired,
         } = opened;
-        self.saved = None;
+        self.close_saved();
         // An answer that was asked for meanwhile belongs to the chat before.
         if let Some(asked) = self.asked.take() {
             asked.cancel.cancel();

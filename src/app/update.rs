@@ -10,6 +10,7 @@ use crate::app::conversation::Conversation;
 use crate::app::geometry::PanelArea;
 use crate::app::input::Edit;
 use crate::app::keymap::{Action, action};
+use crate::app::overlay::Overlay;
 use crate::app::scroll::Scroll;
 use crate::app::slash::{self, Command as Row, Parsed, Slash};
 use crate::app::typed::Typed;
@@ -39,22 +40,9 @@ impl App {
                 Some(action) => self.act(action),
                 None => Vec::new(),
             },
-            Msg::Paste(text) if self.picker.is_some() => {
-                if let Some(picker) = &mut self.picker {
-                    picker.paste(&text);
-                }
-                Vec::new()
-            }
-            Msg::Paste(text) if self.saved.as_ref().is_some_and(|it| !it.is_opening()) => {
-                self.filter_saved(&text);
-                Vec::new()
-            }
             Msg::Paste(text) => {
                 self.notice = None;
-                self.help = None;
-                if !self.paste_into_find(&text) {
-                    self.paste(&text);
-                }
+                self.take_paste(&text);
                 Vec::new()
             }
             Msg::Resize(width, height) => {
@@ -135,19 +123,7 @@ impl App {
     fn act(&mut self, action: Action) -> Vec<Effect> {
         let quit_asked = self.quit_until.take().is_some();
         self.notice = None;
-        if self.help.is_some() && self.act_in_help(action) {
-            return Vec::new();
-        }
-        if let Some(effects) = self.act_in_picker(action) {
-            return effects;
-        }
-        if let Some(effects) = self.act_in_saved(action) {
-            return effects;
-        }
-        if self.find.is_some() && self.act_in_find(action) {
-            return Vec::new();
-        }
-        if let Some(effects) = self.act_in_search(action) {
+        if let Some(effects) = self.act_in_overlay(action) {
             return effects;
         }
         if let Some(effects) = self.act_in_popup(action) {
@@ -179,7 +155,7 @@ impl App {
             Action::TogglePanel => self.toggle_panel(),
             Action::Redraw => return vec![Effect::ClearScreen],
             Action::Suspend => return vec![Effect::Suspend],
-            Action::Help if self.input.is_empty() => self.help = Some(0),
+            Action::Help if self.input.is_empty() => self.open(Overlay::Help(0)),
             Action::Help => self.input.edit(Edit::Insert('?')),
             Action::Edit(edit) => self.input.edit(edit),
         }
@@ -337,7 +313,7 @@ impl App {
             Slash::Save(name) => return Ok(vec![Effect::Session(Request::Save(name))]),
             Slash::Resume(id) => return self.resume(id),
             Slash::Export(file) => return self.export(file),
-            Slash::Help => self.help = Some(0),
+            Slash::Help => self.open(Overlay::Help(0)),
             Slash::Quit => return Ok(self.quit()),
         }
         Ok(Vec::new())
@@ -436,8 +412,7 @@ impl App {
 
     /// Whether `q` quits: the engine has ended, and nothing is typed or looked for that it would be part of.
     fn q_quits(&self) -> bool {
-        let open = self.picker.is_some() || self.saved.is_some() || self.find.is_some();
-        let open = open || self.searching() || self.help.is_some();
+        let open = !matches!(self.overlay, Overlay::None);
         self.is_dead() && self.input.is_empty() && !open
     }
 

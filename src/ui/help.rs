@@ -4,7 +4,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::app::App;
 use crate::app::help::{Row, columns, height};
 use crate::ui::theme::Theme;
 use crate::ui::{put, put_ends};
@@ -14,11 +13,11 @@ const KEYS: usize = 14;
 /// Columns narrower than this have no room for keys in a column of their own.
 const ALIGNED_FROM: u16 = 30;
 
-/// Draws the help from its first line in view; the line below tells that there is more, and what closes it.
-pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+/// Draws the help from line `top` on; the line below tells that there is more, and what closes it.
+pub fn draw(top: usize, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let rows = usize::from(area.height);
     let last = height(area.width).saturating_sub(rows);
-    let top = app.help().unwrap_or(0).min(last);
+    let top = top.min(last);
     let columns = columns(area.width);
     let inner = Rect {
         x: area.x + area.width.min(1),

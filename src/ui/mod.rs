@@ -47,6 +47,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::app::geometry::{Geometry, PanelArea};
+use crate::app::overlay::Overlay;
 use crate::app::scroll::Below;
 use crate::app::{App, Phase};
 
@@ -57,15 +58,19 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
     let buffer = frame.buffer_mut();
     buffer.set_style(screen, theme.background);
     let mut cursor = None;
-    if app.picker().is_some() {
-        cursor = picker::draw(app, theme, geometry.transcript, buffer);
-    } else if app.help().is_some() {
-        help::draw(app, theme, geometry.help(), buffer);
-    } else if let Some(chats) = app.saved() {
-        saved::draw(chats, theme, geometry.transcript, buffer);
-        cursor = filter::cursor(chats.filter(), geometry.transcript);
-    } else {
-        conversation(app, theme, &geometry, buffer);
+    match app.overlay() {
+        Overlay::Picker(models) => {
+            picker::draw(models, theme, geometry.transcript, buffer);
+            cursor = filter::cursor(models.filter(), geometry.transcript);
+        }
+        Overlay::Saved(chats) => {
+            saved::draw(chats, theme, geometry.transcript, buffer);
+            cursor = filter::cursor(chats.filter(), geometry.transcript);
+        }
+        Overlay::Help(top) => help::draw(*top, theme, geometry.help(), buffer),
+        Overlay::None | Overlay::Find(_) | Overlay::Search(_) => {
+            conversation(app, theme, &geometry, buffer);
+        }
     }
     let notice = notice::above(app, theme, &geometry);
     let list = app.popup().filter(|_| notice.is_none());

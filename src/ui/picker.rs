@@ -11,10 +11,9 @@
 //! ```
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::app::App;
 use crate::app::picker::Picker;
 use crate::app::wrap::{Break, cut, text_width, wrap};
 use crate::clean::clean;
@@ -36,14 +35,12 @@ const STATE: usize = 14;
 /// Titles have at least this many columns: size and state are left out first.
 const LEAST_TITLE: usize = 12;
 
-/// Draws the open picker, if there is one, and says where the cursor stands in it.
-pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<Position> {
-    let picker = app.picker()?;
+/// Draws the open picker, so that the choice is in view.
+pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let inner = filter::inner(area);
     let count = picker.count().map(|all| [picker.shown().len(), all]);
     filter::draw("models", count, picker.filter(), theme, inner, buffer);
     list(picker, theme, below(inner, HEAD), buffer);
-    filter::cursor(picker.filter(), area)
 }
 
 fn list(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) {

@@ -134,6 +134,7 @@ fn what_stands_over_the_chat_changes_no_message() {
     for (before, open) in [
         ("kept", "<C-f>"),
         ("kept", "<C-r>"),
+        ("kept", "<C-r>other<C-f>"),
         ("", "/find a<Enter>"),
         ("", "/model<Enter>"),
         ("", "/resume<Enter>"),
