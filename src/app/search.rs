@@ -19,7 +19,7 @@ const BEFORE_MATCH: usize = 24;
 #[derive(Debug)]
 pub struct Search {
     /// What was being typed.
-    draft: Draft,
+    draft: Box<Draft>,
     query: String,
     /// The messages that match, newest first.
     matches: Vec<usize>,
@@ -29,7 +29,7 @@ pub struct Search {
 impl Search {
     /// The message that was put aside.
     pub(super) fn into_draft(self) -> Draft {
-        self.draft
+        *self.draft
     }
 
     /// The matches as a list; without any, its title says so.
@@ -62,7 +62,7 @@ impl App {
             return;
         }
         let search = Search {
-            draft: self.input.put_aside(),
+            draft: Box::new(self.input.put_aside()),
             query: String::new(),
             matches: self.input.history().search(""),
             selected: 0,

@@ -279,10 +279,8 @@ fn another_chat_starts_the_panel_afresh() {
     let acts: [Act; 2] = [
         |user| user.keys("/new<Enter>"),
         |user| {
-            user.update(Msg::Session(crate::saved::opened(
-                None,
-                "SmolLM2-135M-Instruct",
-            )))
+            let chat = crate::saved::opened(None, "SmolLM2-135M-Instruct");
+            user.update(Msg::Session(chat));
         },
     ];
     for act in acts {
