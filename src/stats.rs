@@ -2,10 +2,11 @@
 //!
 //! - tokens per pass = emitted tokens / target passes, over all rounds, also those without a draft;
 //! - acceptance = accepted / drafted tokens that were verified;
-//! - the decode clock starts when the first round has landed, so reading the prompt is not in it;
+//! - the decode clock starts when the first round of an answer has landed, so reading the prompt is not in it: all
+//!   speeds go by it;
 //! - speed-up = emitted tokens × plain time per token / wall time, where each round counts with the
 //!   baseline that was valid when it landed: while an answer is written over the rolling window, in its
-//!   summary over the rounds that the decode clock has timed; never over fewer than
+//!   summary over the answer, both without what the decode clock leaves out; never over fewer than
 //!   [`MIN_VERDICT_PASSES`], never where nothing was drafted (that is plain decoding beside itself), and
 //!   never more than the tokens per pass, which only an outdated baseline could give.
 //!
@@ -209,28 +210,47 @@ fn ratio(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The numbers of all answers of this run.
+/// Rounds, and those of them that the decode clock has timed: **counts are of `all`, rates of `decode`**.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// All rounds.
+    pub all: Totals,
+    /// All but the first of each answer.
+    pub decode: Totals,
+}
+
+impl Tally {
+    /// Adds a round, which is the `first` of its answer or not, and landed when `baseline` was valid.
+    fn add(&mut self, round: &Round, first: bool, baseline: Option<Baseline>) {
+        self.all.add(round, baseline);
+        if !first {
+            self.decode.add(round, baseline);
+        }
+    }
+}
+
+/// The numbers of all answers.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     /// All rounds.
-    pub all: Totals,
+    pub all: Tally,
     /// The rounds by the strategy that drafted, in order of appearance.
-    pub by_strategy: Vec<(&'static str, Totals)>,
+    pub by_strategy: Vec<(&'static str, Tally)>,
 }
 
 impl Session {
-    fn add(&mut self, round: &Round, baseline: Option<Baseline>) {
-        self.all.add(round, baseline);
+    fn add(&mut self, round: &Round, first: bool, baseline: Option<Baseline>) {
+        self.all.add(round, first, baseline);
         let known = self
             .by_strategy
             .iter_mut()
             .find(|(name, _)| *name == round.strategy);
-        if let Some((_, totals)) = known {
-            totals.add(round, baseline);
+        if let Some((_, tally)) = known {
+            tally.add(round, first, baseline);
         } else {
-            let mut totals = Totals::default();
-            totals.add(round, baseline);
-            self.by_strategy.push((round.strategy, totals));
+            let mut tally = Tally::default();
+            tally.add(round, first, baseline);
+            self.by_strategy.push((round.strategy, tally));
         }
     }
 }
@@ -238,35 +258,31 @@ impl Session {
 /// The numbers of the answer that is being written (or was last) and of the rolling window.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
-    answer: Totals,
-    decode: Totals,
+    answer: Tally,
     session: Session,
-    /// Rounds and the baselines that were valid when they landed.
-    window: VecDeque<(Round, Option<Baseline>)>,
+    /// Rounds, whether each was the first of its answer, and the baselines that were valid when they landed.
+    window: VecDeque<(Round, bool, Option<Baseline>)>,
     baseline: Option<Baseline>,
 }
 
 impl Stats {
     /// Starts an answer. The rolling window and the baseline stay.
     pub fn begin_answer(&mut self) {
-        self.answer = Totals::default();
-        self.decode = Totals::default();
+        self.answer = Tally::default();
     }
 
     /// Adds a round of the current answer.
     pub fn push(&mut self, round: &Round) {
-        if self.answer.passes > 0 {
-            self.decode.add(round, self.baseline);
-        }
-        self.answer.add(round, self.baseline);
-        self.session.add(round, self.baseline);
+        let first = self.answer.all.passes == 0;
+        self.answer.add(round, first, self.baseline);
+        self.session.add(round, first, self.baseline);
         let round = Round {
             pieces: Vec::new(),
             ..round.clone()
         };
-        self.window.push_back((round, self.baseline));
-        let wall = |window: &VecDeque<(Round, _)>| -> Duration {
-            window.iter().map(|(round, _)| round.wall()).sum()
+        self.window.push_back((round, first, self.baseline));
+        let wall = |window: &VecDeque<(Round, _, _)>| -> Duration {
+            window.iter().map(|(round, _, _)| round.wall()).sum()
         };
         while self.window.len() > WINDOW_ROUNDS
             || self.window.len() > MIN_VERDICT_PASSES && wall(&self.window) > WINDOW_TIME
@@ -285,6 +301,11 @@ impl Stats {
         self.baseline = Some(baseline);
     }
 
+    /// Forgets the baseline: it was measured on other models.
+    pub fn forget_baseline(&mut self) {
+        self.baseline = None;
+    }
+
     /// The cost of plain decoding, if it was measured.
     pub fn baseline(&self) -> Option<Baseline> {
         self.baseline
@@ -292,37 +313,46 @@ impl Stats {
 
     /// All rounds of the answer.
     pub fn answer(&self) -> &Totals {
+        &self.answer.all
+    }
+
+    /// The rounds of the answer, with those that the decode clock has timed.
+    pub fn tally(&self) -> &Tally {
         &self.answer
     }
 
-    /// All rounds of this run.
+    /// The rounds of all answers.
     pub fn session(&self) -> &Session {
         &self.session
     }
 
     /// The rounds of the answer after its first: those that the decode clock has timed.
     pub fn decode(&self) -> &Totals {
-        &self.decode
+        &self.answer.decode
     }
 
     /// The last [`WINDOW_ROUNDS`] rounds or [`WINDOW_TIME`], whichever is less, but at least
     /// [`MIN_VERDICT_PASSES`] if there are as many.
     pub fn rolling(&self) -> Totals {
-        let mut totals = Totals::default();
-        for (round, baseline) in &self.window {
-            totals.add(round, *baseline);
-        }
-        totals
+        self.rolling_tally().all
     }
 
     /// Speed-up over the rolling window.
     pub fn speed_up(&self) -> Option<f64> {
-        self.rolling().speed_up()
+        self.rolling_tally().decode.speed_up()
+    }
+
+    fn rolling_tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        for (round, first, baseline) in &self.window {
+            tally.add(round, *first, *baseline);
+        }
+        tally
     }
 
     /// Tokens emitted by the latest passes, oldest first: the sparkline.
     pub fn recent_emitted(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
-        self.window.iter().map(|(round, _)| round.n_emitted)
+        self.window.iter().map(|(round, _, _)| round.n_emitted)
     }
 }
 

@@ -27,79 +27,64 @@ pub(super) struct WantedOptions {
 pub(super) struct ChatSystem(pub Option<String>);
 
 impl App {
-    /// Says why `command` must wait, where it must.
-    pub(super) fn must_wait(&mut self, command: &str) -> bool {
-        let why = match &self.asked {
-            _ if self.is_dead() => ENDED.to_owned(),
+    /// Why `command` must wait, where it must.
+    pub(super) fn must_wait(&self, command: &str) -> Result<(), String> {
+        match &self.asked {
+            _ if self.is_dead() => Err(ENDED.to_owned()),
             Some(asked) if asked.cancel.is_cancelled() => {
-                format!("the answer is being stopped: then {command} works")
+                Err(format!("the answer is being stopped: then {command} works"))
             }
-            Some(_) => format!("an answer is being written: Ctrl-C stops it, then {command} works"),
-            None => return false,
-        };
-        self.say(why);
-        true
+            Some(_) => Err(format!(
+                "an answer is being written: Ctrl-C stops it, then {command} works"
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Answers the last message again.
-    pub(super) fn retry(&mut self) -> Vec<Effect> {
-        let Some((question, answered, mut effects)) = self.take_back(1) else {
-            return Vec::new();
-        };
+    pub(super) fn retry(&mut self) -> Result<Vec<Effect>, String> {
+        let (question, answered, mut effects) = self.take_back(1)?;
         if answered {
             effects.extend(self.another_seed());
         }
         effects.extend(self.ask(question));
-        effects
+        Ok(effects)
     }
 
     /// Puts a message back into the input: the last, or which one from the end is typed.
-    pub(super) fn edit_numbered(&mut self, typed: &str) -> Vec<Effect> {
+    pub(super) fn edit_numbered(&mut self, typed: &str) -> Result<Vec<Effect>, String> {
         let n = if typed.is_empty() { "1" } else { typed };
         match n.parse() {
             Ok(n) if n > 0 => self.edit_message(n),
-            Ok(_) | Err(_) => {
-                let told = format!(
-                    "/edit takes a number: 1, or none, is the last message, 2 the one before. \
-                     `{typed}` is none."
-                );
-                self.tell(Kind::Error, &told);
-                self.input.set(&format!("/edit {typed}"));
-                Vec::new()
-            }
+            Ok(_) | Err(_) => Err(format!(
+                "/edit takes a number (1, or nothing, is the last message), not `{typed}`"
+            )),
         }
     }
 
     /// Puts message `n` from the end back into the input.
-    fn edit_message(&mut self, n: usize) -> Vec<Effect> {
-        let Some((question, _, effects)) = self.take_back(n) else {
-            return Vec::new();
-        };
+    fn edit_message(&mut self, n: usize) -> Result<Vec<Effect>, String> {
+        let (question, _, effects) = self.take_back(n)?;
         self.input.put_back(question);
         self.say(match n {
             1 => "the message is taken back: Enter sends it anew".to_owned(),
             n => format!("{n} messages are taken back: Enter sends this one anew"),
         });
-        effects
+        Ok(effects)
     }
 
     /// Sends the last message again, with room made for it.
-    pub(super) fn drop_oldest(&mut self) -> Vec<Effect> {
+    pub(super) fn drop_oldest(&mut self) -> Result<Vec<Effect>, String> {
         if !self.conversation.last_is_unanswered() {
-            self.tell(
-                Kind::Error,
-                "/drop sends a message again that did not fit, without the oldest turns. The last \
-                 message was not refused.",
+            return Err(
+                "/drop sends a message again that did not fit; the last one did".to_owned(),
             );
-            return Vec::new();
         }
-        let Some((question, _, mut effects)) = self.take_back(1) else {
-            return Vec::new();
-        };
+        let (question, _, mut effects) = self.take_back(1)?;
         let text = question.whole();
         effects.push(Effect::Engine(Command::MakeRoom { text }));
         effects.extend(self.ask(question));
-        effects
+        Ok(effects)
     }
 
     /// The model no longer reads so many of the oldest turns.
@@ -110,23 +95,20 @@ impl App {
 
     /// Takes message `n` from the end and all after it out of the transcript and the engine: what was
     /// typed, whether it was answered, and what to do.
-    fn take_back(&mut self, n: usize) -> Option<(Typed, bool, Vec<Effect>)> {
-        let Some(taken) = self.conversation.take_back(n) else {
-            let there = match self.conversation.len() {
-                0 => "There is no message yet.".to_owned(),
-                1 => "There is only one message.".to_owned(),
-                n => format!("There are only {n} messages."),
-            };
-            self.tell(Kind::Error, &there);
-            return None;
-        };
+    fn take_back(&mut self, n: usize) -> Result<(Typed, bool, Vec<Effect>), String> {
+        let taken = self.conversation.take_back(n);
+        let taken = taken.ok_or_else(|| match self.conversation.len() {
+            0 => "there is no message yet".to_owned(),
+            1 => "there is only one message".to_owned(),
+            n => format!("there are only {n} messages"),
+        })?;
         self.transcript.truncate(taken.block);
         self.mark_dropped();
         self.scroll.to_end();
         let rewind = taken.rewind;
         let rewind = rewind.map(|(turns, all)| Command::Rewind { turns, all });
         let effects = rewind.map(Effect::Engine).into_iter().collect();
-        Some((taken.question, taken.answered, effects))
+        Ok((taken.question, taken.answered, effects))
     }
 
     /// Puts the line that tells where the dropped part ends where it belongs.
@@ -173,10 +155,8 @@ impl App {
     }
 
     /// Shows the system prompt, or replaces it; `off` leaves it to the model's template.
-    pub(super) fn system(&mut self, text: &str) -> Vec<Effect> {
-        let Some(mut options) = self.known_options() else {
-            return Vec::new();
-        };
+    pub(super) fn system(&mut self, text: &str) -> Result<Vec<Effect>, String> {
+        let mut options = self.known_options()?;
         if text.is_empty() {
             let said = match &options.system {
                 Some(system) => format!("System prompt: {system}"),
@@ -185,21 +165,19 @@ impl App {
                     .to_owned(),
             };
             self.tell(Kind::Notice, &said);
-            return Vec::new();
+            return Ok(Vec::new());
         }
         options.system = (text != "off").then(|| text.to_owned());
         self.say(match &options.system {
             Some(_) => "the system prompt holds from the next message on",
             None => "no system prompt from the next message on",
         });
-        vec![self.want_options(options)]
+        Ok(vec![self.want_options(options)])
     }
 
     /// Lists the options, or sets one: `NAME VALUE`.
-    pub(super) fn set(&mut self, change: &str) -> Vec<Effect> {
-        let Some(mut options) = self.known_options() else {
-            return Vec::new();
-        };
+    pub(super) fn set(&mut self, change: &str) -> Result<Vec<Effect>, String> {
+        let mut options = self.known_options()?;
         let mut words = change.split_whitespace();
         let (Some(name), value) = (words.next(), words.next().unwrap_or_default()) else {
             let lines: Vec<_> = options
@@ -207,27 +185,20 @@ impl App {
                 .map(|(name, value)| format!("{name:<18}  {value}"))
                 .collect();
             self.tell(Kind::Notice, &lines.join("\n"));
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        if let Err(why) = options.set(name, value) {
-            self.tell(Kind::Error, &why);
-            return Vec::new();
-        }
+        options.set(name, value)?;
         self.say(format!("{name} {value} from the next message on"));
-        vec![self.want_options(options)]
+        Ok(vec![self.want_options(options)])
     }
 
-    /// The options of the next message; says why, where they are not known.
-    fn known_options(&mut self) -> Option<Options> {
+    /// The options of the next message, or why they are not known.
+    fn known_options(&self) -> Result<Options, String> {
         if self.is_dead() {
-            self.say(ENDED);
-            return None;
+            return Err(ENDED.to_owned());
         }
         let options = self.next_options();
-        if options.is_none() {
-            self.say("this is known once the models are loaded");
-        }
-        options
+        options.ok_or_else(|| "this is known once the models are loaded".to_owned())
     }
 
     /// The options of the next message, once the models are loaded.

@@ -27,20 +27,20 @@ pub(super) fn find(transcript: &Transcript, argument: &str) -> Result<Copy, Stri
             Ok(back @ 1..) => back,
             Ok(0) | Err(_) => {
                 return Err(format!(
-                    "/copy takes a number (1 is the last answer) or `code`, not `{number}`."
+                    "/copy takes a number (1 is the last answer) or `code`, not `{number}`"
                 ));
             }
         },
     };
     let Some(answer) = answers.get(back - 1_usize) else {
         return Err(match answers.len() {
-            0 => "There is no answer to copy yet.".to_owned(),
-            1 => "There is one answer only.".to_owned(),
-            n => format!("There are {n} answers only."),
+            0 => "there is no answer to copy yet".to_owned(),
+            1 => "there is one answer only".to_owned(),
+            n => format!("there are {n} answers only"),
         });
     };
     if argument == "code" {
-        let text = last_code_block(answer).ok_or("The last answer has no code block.")?;
+        let text = last_code_block(answer).ok_or("the last answer has no code block")?;
         let what = "the last code block".to_owned();
         return Ok(Copy { text, what });
     }
@@ -124,7 +124,7 @@ mod tests {
         check(&answers, "", Ok(("two", "the last answer")));
         check(&answers, "1", Ok(("two", "the last answer")));
         check(&answers, "2", Ok(("**one**", "answer 2 from the end")));
-        check(&answers, "3", Err("There are 2 answers only."));
+        check(&answers, "3", Err("there are 2 answers only"));
         check(&answers, "0", Err("or `code`, not `0`"));
         check(&answers, "all", Err("or `code`, not `all`"));
         check(

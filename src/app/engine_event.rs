@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::app::block::{AnswerState, Kind, Summary};
+use crate::app::notice::whole_sentence;
 use crate::app::{App, Fetching, Phase};
 use crate::clean::clean;
 use crate::engine::protocol::{
@@ -171,7 +172,8 @@ impl App {
         self.end_answer(AnswerState::Failed);
         self.conversation.end(false);
         let asked = self.asked.take();
-        self.transcript.push(Kind::Error, &failure.message);
+        self.transcript
+            .push(Kind::Error, &whole_sentence(&failure.message));
         if failure.fatal {
             self.phase = Phase::Dead;
             self.load = None;

@@ -9,9 +9,10 @@ use regex::{Regex, RegexBuilder};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::app::keymap::Action;
+use crate::app::overlay::Overlay;
 use crate::app::transcript::{Anchor, Transcript};
 use crate::app::wrap::boundary_before;
-use crate::app::{App, Edit};
+use crate::app::{App, Edit, Effect};
 use crate::clean::clean;
 
 /// Characters that can be looked for.
@@ -183,25 +184,24 @@ impl App {
     /// Looks for `query` from the first line in view on.
     pub(super) fn open_find(&mut self, query: &str) {
         let from = self.transcript.position(self.scroll.top);
-        self.close_search(false);
         let mut find = Find::new(from);
         find.set_query(query, &self.transcript);
-        self.find = Some(find);
+        self.open(Overlay::Find(find));
         self.show_found();
     }
 
-    /// Takes a key while something is looked for; says whether it has been used up.
-    pub(super) fn act_in_find(&mut self, action: Action) -> bool {
-        let Some(find) = &mut self.find else {
-            return false;
+    /// What a key does while something is looked for; `None` where it does what it does elsewhere.
+    pub(super) fn act_in_find(&mut self, action: Action) -> Option<Vec<Effect>> {
+        let Overlay::Find(find) = &mut self.overlay else {
+            return None;
         };
         let mut query = find.query.clone();
         match action {
             Action::Send | Action::Find | Action::HistoryForward | Action::Down => find.step(true),
             Action::HistoryBack | Action::NextStrategy | Action::Up => find.step(false),
             Action::Escape | Action::Interrupt | Action::EndOfInput => {
-                self.find = None;
-                return true;
+                self.close();
+                return Some(Vec::new());
             }
             Action::Help => query.push('?'),
             Action::Edit(Edit::Insert(c)) => query.push(c),
@@ -215,6 +215,15 @@ impl App {
                 query.truncate(rest);
             }
             Action::Edit(Edit::DeleteToStart) => query.clear(),
+            // Of the conversation: the message that is kept meanwhile is not in view.
+            Action::Home => {
+                self.scroll_by(isize::MIN);
+                return Some(Vec::new());
+            }
+            Action::End => {
+                self.scroll.to_end();
+                return Some(Vec::new());
+            }
             Action::Complete
             | Action::SearchHistory
             | Action::OpenEditor
@@ -230,46 +239,43 @@ impl App {
                 | Edit::WordRight
                 | Edit::LineStart
                 | Edit::LineEnd,
-            ) => return true,
+            ) => return Some(Vec::new()),
             Action::LineUp
             | Action::LineDown
             | Action::PageUp
             | Action::PageDown
-            | Action::Home
-            | Action::End
             | Action::TogglePanel
             | Action::Redraw
-            | Action::Suspend => return false,
+            | Action::Suspend => return None,
         }
         if query != find.query {
             find.set_query(&query, &self.transcript);
         }
         self.show_found();
-        true
+        Some(Vec::new())
     }
 
-    /// Adds pasted text to what is looked for, up to its first line end; `false` when nothing is.
-    pub(super) fn paste_into_find(&mut self, text: &str) -> bool {
-        let Some(find) = &mut self.find else {
-            return false;
+    /// Adds pasted text to what is looked for, up to its first line end.
+    pub(super) fn paste_into_find(&mut self, text: &str) {
+        let Overlay::Find(find) = &mut self.overlay else {
+            return;
         };
         let line = text.lines().next().unwrap_or("");
         let query = find.query.clone() + line;
         find.set_query(&query, &self.transcript);
         self.show_found();
-        true
     }
 
     /// Searches what came since the last message.
     pub(super) fn refresh_find(&mut self) {
-        if let Some(find) = &mut self.find {
+        if let Overlay::Find(find) = &mut self.overlay {
             find.search(&self.transcript);
         }
     }
 
     /// Brings the place that is shown into view, which then stays.
     fn show_found(&mut self) {
-        let anchor = self.find.as_ref().and_then(Find::anchor);
+        let anchor = self.find().and_then(Find::anchor);
         if let Some(anchor) = anchor {
             self.render_from(anchor.block());
             let line = self.transcript.line_of(anchor);

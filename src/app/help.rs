@@ -2,10 +2,11 @@
 //!
 //! Wide screens show two columns, which scroll together.
 
-use crate::app::App;
 use crate::app::input::Edit;
 use crate::app::keymap::{Action, BINDINGS};
+use crate::app::overlay::Overlay;
 use crate::app::slash::COMMANDS;
+use crate::app::{App, Effect};
 
 /// From this width on there are two columns.
 const TWO_COLUMNS_FROM: u16 = 76;
@@ -71,46 +72,63 @@ fn keys() -> Vec<Vec<Row>> {
 }
 
 impl App {
-    /// Scrolls or closes the help; says whether the key has been used up.
-    pub(super) fn act_in_help(&mut self, action: Action) -> bool {
+    /// What a key does while the help is open; `None` where it does what it does elsewhere. **What is typed closes
+    /// the help and is not lost.**
+    pub(super) fn act_in_help(&mut self, action: Action) -> Option<Vec<Effect>> {
         let by = match action {
-            Action::Up | Action::LineUp => -1,
-            Action::Down | Action::LineDown => 1,
+            Action::Up | Action::LineUp | Action::HistoryBack => -1,
+            Action::Down | Action::LineDown | Action::HistoryForward => 1,
             Action::PageUp => -self.page(),
-            Action::PageDown => self.page(),
+            Action::PageDown | Action::Edit(Edit::Insert(' ')) => self.page(),
             Action::Home => isize::MIN,
-            Action::Escape | Action::Help | Action::Send | Action::Edit(Edit::Insert('q')) => {
-                self.help = None;
-                return true;
+            Action::End => isize::MAX,
+            Action::Escape
+            | Action::Help
+            | Action::Send
+            | Action::Interrupt
+            | Action::EndOfInput
+            | Action::Edit(Edit::Insert('q')) => {
+                self.close();
+                return Some(Vec::new());
+            }
+            Action::Edit(Edit::Insert(_)) => {
+                self.close();
+                return None;
             }
             Action::Complete
             | Action::SearchHistory
             | Action::OpenEditor
-            | Action::NextStrategy
-            | Action::Interrupt
-            | Action::EndOfInput
-            | Action::End
-            | Action::HistoryBack
-            | Action::HistoryForward
             | Action::Find
-            | Action::TogglePanel
-            | Action::Redraw
-            | Action::Suspend
-            | Action::Edit(_) => {
-                self.help = None;
-                return false;
+            | Action::Edit(
+                Edit::Newline
+                | Edit::Backspace
+                | Edit::Delete
+                | Edit::DeleteWord
+                | Edit::DeleteToStart
+                | Edit::DeleteToEnd
+                | Edit::Yank
+                | Edit::Undo
+                | Edit::Left
+                | Edit::Right
+                | Edit::WordLeft
+                | Edit::WordRight
+                | Edit::LineStart
+                | Edit::LineEnd,
+            ) => return Some(Vec::new()),
+            Action::NextStrategy | Action::TogglePanel | Action::Redraw | Action::Suspend => {
+                return None;
             }
         };
         self.scroll_help(by);
-        true
+        Some(Vec::new())
     }
 
-    pub(super) fn scroll_help(&mut self, lines: isize) {
+    fn scroll_help(&mut self, lines: isize) {
         let area = self.own_geometry().help();
         let last = height(area.width).saturating_sub(area.height.into());
-        self.help = self
-            .help
-            .map(|top| top.saturating_add_signed(lines).min(last));
+        if let Overlay::Help(top) = &mut self.overlay {
+            *top = top.saturating_add_signed(lines).min(last);
+        }
     }
 }
 

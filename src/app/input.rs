@@ -172,11 +172,15 @@ impl Input {
 
     /// Takes the text out and remembers it.
     pub fn take(&mut self) -> Typed {
-        let typed = self.typed();
-        self.draft = Draft::default();
-        self.recalled = None;
-        self.history.push(typed.clone());
+        let typed = self.put_aside().typed();
+        self.remember(typed.clone());
         typed
+    }
+
+    /// Remembers what was typed and has left the input.
+    pub fn remember(&mut self, typed: Typed) {
+        self.recalled = None;
+        self.history.push(typed);
     }
 
     /// Takes the text out, to come back with [`Self::take_back`].

@@ -2,6 +2,8 @@
 
 use crate::app::block::{AnswerState, Kind};
 use crate::app::control::ChatSystem;
+use crate::app::notice::whole_sentence;
+use crate::app::overlay::Overlay;
 use crate::app::picker::Picker;
 use crate::app::{App, Effect, Phase, Shown};
 use crate::cancel::Cancel;
@@ -16,14 +18,14 @@ pub(super) struct LoadAsked {
 impl App {
     /// Opens the picker; what there is comes with [`super::Msg::Models`].
     pub(super) fn pick_model(&mut self) -> Vec<Effect> {
-        self.picker = Some(Picker::default());
+        self.open(Overlay::Picker(Picker::default()));
         vec![Effect::ListModels]
     }
 
     /// What the picker can show.
     pub(super) fn models_listed(&mut self, entries: Vec<ModelEntry>) {
         let current = self.ready.as_ref().map(|ready| &ready.models.target);
-        if let Some(picker) = &mut self.picker {
+        if let Overlay::Picker(picker) = &mut self.overlay {
             picker.fill(entries, current.map(String::as_str));
         }
     }
@@ -41,18 +43,16 @@ impl App {
         self.load(self.ready.as_ref().map(|ready| ready.models.clone()))
     }
 
-    /// Says why `command` cannot load models now, where it cannot.
-    pub(super) fn must_not_load(&mut self, command: &str) -> bool {
+    /// Why `command` cannot load models now, where it cannot.
+    pub(super) fn must_not_load(&self, command: &str) -> Result<(), String> {
         match (&self.phase, &self.asked) {
             (Phase::Ready, Some(_)) => self.must_wait(command),
-            (Phase::Ready, None) | (Phase::Dead, _) => false,
-            (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_), _) => {
-                self.say(match self.load {
-                    Some(_) => "models are being loaded: Esc stops that",
-                    None => "models are being loaded: wait until they are there",
-                });
-                true
+            (Phase::Ready, None) | (Phase::Dead, _) => Ok(()),
+            (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_), _) => Err(match self.load {
+                Some(_) => "models are being loaded: Esc stops that",
+                None => "models are being loaded: wait until they are there",
             }
+            .to_owned()),
         }
     }
 
@@ -126,7 +126,7 @@ impl App {
         match why {
             NotLoaded::Stopped => self.say("loading was stopped: the models from before go on"),
             NotLoaded::Failed(why) => {
-                let text = format!("{why}\nThe models from before go on.");
+                let text = format!("{}\nThe models from before go on.", whole_sentence(why));
                 self.tell(Kind::Error, &text);
             }
         }

@@ -15,16 +15,14 @@ pub enum Msg {
     Key(KeyEvent),
     /// Text pasted by the terminal.
     Paste(String),
-    /// The wheel: lines, down is positive.
-    Scroll(i16),
     /// The terminal has this many columns and rows now.
     Resize(u16, u16),
     /// The engine's word.
     Engine(Event),
     /// The text from the editor, or why there is none.
     Edited(Result<String, String>),
-    /// The screen has this theme now, or why not.
-    Themed(Result<String, String>),
+    /// The screen has the theme of this name now, or why not.
+    Themed(String, Result<(), String>),
     /// What came of an effect, in words.
     Told(Result<String, String>),
     /// The names of all themes.

@@ -18,10 +18,12 @@ pub mod keymap;
 pub mod layer;
 mod likeness;
 pub mod markdown;
+pub mod overlay;
 pub mod picker;
 pub mod popup;
 pub mod saved;
 pub mod scroll;
+pub mod search;
 pub mod slash;
 pub mod transcript;
 pub mod typed;
@@ -31,10 +33,10 @@ mod control;
 mod engine_event;
 mod loading;
 mod message;
+mod notice;
 mod outside;
 mod pasted;
 mod report;
-mod search;
 mod strategies;
 mod update;
 
@@ -48,15 +50,13 @@ use ratatui::layout::Rect;
 use crate::app::block::{Kind, View};
 use crate::app::control::{ChatSystem, WantedOptions};
 use crate::app::conversation::Conversation;
-use crate::app::find::Find;
 use crate::app::geometry::{Geometry, PanelArea};
 use crate::app::input::{Edit, Input};
 use crate::app::loading::LoadAsked;
-use crate::app::picker::Picker;
+use crate::app::notice::Notice;
+use crate::app::overlay::Overlay;
 use crate::app::popup::PopupState;
-use crate::app::saved::SavedChats;
 use crate::app::scroll::Scroll;
-use crate::app::search::Search;
 use crate::app::transcript::Transcript;
 use crate::cancel::Cancel;
 use crate::engine::protocol::{Explanation, Fetch, Loading, Ready};
@@ -70,8 +70,6 @@ const CHOICE_PERIOD: Duration = Duration::from_secs(1);
 const QUIT_WITHIN: Duration = Duration::from_millis(1500);
 /// Blocks of a long conversation that get their lines at once, when the view comes near.
 const RENDERED_AT_ONCE: usize = 32;
-/// How long a notice stands in the status bar.
-const NOTICE_TIME: Duration = Duration::from_secs(4);
 
 /// How far the engine is.
 #[derive(Clone, Debug)]
@@ -121,12 +119,6 @@ struct Asked {
     strategies: Vec<&'static str>,
 }
 
-#[derive(Debug)]
-struct Notice {
-    text: String,
-    until: Instant,
-}
-
 /// The screen's state.
 #[derive(Debug)]
 pub struct App {
@@ -138,13 +130,12 @@ pub struct App {
     scroll: Scroll,
     input: Input,
     popup: PopupState,
-    search: Option<Search>,
+    overlay: Overlay,
     conversation: Conversation,
     asked: Option<Asked>,
     wanted_options: Option<WantedOptions>,
     chat_system: Option<ChatSystem>,
     load: Option<LoadAsked>,
-    picker: Option<Picker>,
     /// What drafts, and what was asked to draft next.
     strategy: Option<&'static str>,
     wanted: Option<&'static str>,
@@ -159,12 +150,6 @@ pub struct App {
     show_tokens: bool,
     theme: String,
     themes: Vec<String>,
-    /// The first line of the help in view, while it is open.
-    help: Option<usize>,
-    /// What is looked for in the conversation, while the find line is open.
-    find: Option<Find>,
-    /// The list of saved chats, while it is open.
-    saved: Option<SavedChats>,
     /// The model that the opened chat was with, until it is known which is loaded.
     was_with: Option<String>,
     notice: Option<Notice>,
@@ -184,13 +169,12 @@ impl App {
             scroll: Scroll::default(),
             input: Input::new(settings.history),
             popup: PopupState::default(),
-            search: None,
+            overlay: Overlay::None,
             conversation: Conversation::default(),
             asked: None,
             wanted_options: None,
             chat_system: None,
             load: None,
-            picker: None,
             strategy: None,
             wanted: None,
             latest: Shown::default(),
@@ -203,9 +187,6 @@ impl App {
             show_tokens: settings.show_tokens,
             theme: settings.theme,
             themes: settings.themes,
-            help: None,
-            find: None,
-            saved: None,
             was_with: None,
             notice: None,
             said: Vec::new(),
@@ -278,40 +259,15 @@ impl App {
         self.show_tokens
     }
 
-    /// The first line of the help in view, while it is open.
-    pub fn help(&self) -> Option<usize> {
-        self.help
-    }
-
-    /// What is looked for in the conversation, while the find line is open.
-    pub fn find(&self) -> Option<&Find> {
-        self.find.as_ref()
-    }
-
-    /// The list of saved chats, while it is open.
-    pub fn saved(&self) -> Option<&SavedChats> {
-        self.saved.as_ref()
-    }
-
-    /// What the status bar tells for a moment.
-    pub fn notice(&self) -> Option<&str> {
-        match (&self.quit_until, &self.notice) {
-            (Some(_), _) => Some("press Ctrl-C again to quit"),
-            (None, Some(notice)) => Some(&notice.text),
-            (None, None) => None,
-        }
-    }
-
-    /// What the last message made it say, in the conversation or in the status bar.
-    pub fn said(&self) -> &[Said] {
-        &self.said
-    }
-
     /// Where things stand on a screen.
     pub fn geometry(&self, screen: Rect) -> Geometry {
-        Geometry::new(screen, self.panel, |width| match self.find {
-            Some(_) => 1,
-            None => self.input.lines(width).lines.len(),
+        Geometry::new(screen, self.panel, |width| match self.overlay {
+            Overlay::Find(_) => 1,
+            Overlay::None
+            | Overlay::Help(_)
+            | Overlay::Search(_)
+            | Overlay::Picker(_)
+            | Overlay::Saved(_) => self.input.lines(width).lines.len(),
         })
     }
 
@@ -329,8 +285,7 @@ impl App {
             (_, _, PanelArea::Hidden) | (None, _, _) | (_, None, _) => None,
         };
         let refresh = self.stale.then(|| self.shown_at + PANEL_PERIOD);
-        let notice = self.notice.as_ref().map(|notice| notice.until);
-        [age, refresh, notice, self.quit_until]
+        [age, refresh, self.notice_until(), self.quit_until]
             .into_iter()
             .flatten()
             .min()
@@ -409,18 +364,6 @@ impl App {
         } else {
             self.choice_at = self.now;
         }
-    }
-
-    fn say(&mut self, text: impl Into<String>) {
-        let text = text.into();
-        self.said.push(Said {
-            text: text.clone(),
-            is_error: false,
-        });
-        self.notice = Some(Notice {
-            text,
-            until: self.now + NOTICE_TIME,
-        });
     }
 }
 

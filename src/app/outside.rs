@@ -1,18 +1,13 @@
-//! What is done outside the state, and what came of it: pastes, the editor, copying, themes; and what is told.
+//! What is done outside the state, and what came of it: pastes, the editor, copying, themes.
 
 use crate::app::block::Kind;
-use crate::app::{App, Effect, Said, copy, report};
+use crate::app::{App, Effect, copy, report};
 
 impl App {
-    /// Takes a paste: into the input, or of one line into what is searched for.
+    /// Takes a paste into the input.
     pub(super) fn paste(&mut self, text: &str) {
-        let text = if self.searching() {
-            text.lines().next().unwrap_or_default()
-        } else {
-            text
-        };
         if let Err(why) = self.input.paste(text) {
-            self.say(why);
+            self.refuse(&why);
         }
     }
 
@@ -32,14 +27,8 @@ impl App {
     }
 
     /// Copies what `argument` asks for.
-    pub(super) fn copy(&mut self, argument: &str) -> Vec<Effect> {
-        match copy::find(&self.transcript, argument) {
-            Ok(copy) => vec![Effect::Copy(copy)],
-            Err(why) => {
-                self.tell(Kind::Error, &why);
-                Vec::new()
-            }
-        }
+    pub(super) fn copy(&self, argument: &str) -> Result<Vec<Effect>, String> {
+        copy::find(&self.transcript, argument).map(|copy| vec![Effect::Copy(copy)])
     }
 
     /// Changes the theme, or lists all.
@@ -56,13 +45,13 @@ impl App {
     }
 
     /// The screen has another theme, or why not.
-    pub(super) fn themed(&mut self, result: Result<String, String>) {
+    pub(super) fn themed(&mut self, name: String, result: Result<(), String>) {
         match result {
-            Ok(name) => {
+            Ok(()) => {
                 self.say(format!("theme {name}"));
                 self.theme = name;
             }
-            Err(why) => self.tell(Kind::Error, &why),
+            Err(why) => self.refuse_command(&format!("/theme {name}"), &why),
         }
     }
 
@@ -78,16 +67,6 @@ impl App {
     pub(super) fn tell_stats(&mut self) {
         let text = report::report(&self.latest.stats);
         self.tell(Kind::Notice, &text);
-    }
-
-    /// A line in the conversation, brought into view.
-    pub(super) fn tell(&mut self, kind: Kind, text: &str) {
-        self.said.push(Said {
-            text: text.to_owned(),
-            is_error: kind == Kind::Error,
-        });
-        self.transcript.push(kind, text);
-        self.scroll.to_end();
     }
 
     /// Says in the conversation what came of an effect.

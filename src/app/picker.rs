@@ -2,6 +2,7 @@
 
 use crate::app::input::Edit;
 use crate::app::keymap::Action;
+use crate::app::overlay::Overlay;
 use crate::app::{App, Effect};
 use crate::clean::clean;
 use crate::engine::protocol::ModelEntry;
@@ -36,6 +37,11 @@ impl Picker {
     /// Whether it is not known yet what there is.
     pub fn is_waiting(&self) -> bool {
         self.entries.is_none()
+    }
+
+    /// How many there are, once that is known.
+    pub fn count(&self) -> Option<usize> {
+        self.entries.as_ref().map(Vec::len)
     }
 
     /// What is typed to filter.
@@ -99,15 +105,12 @@ impl Picker {
 }
 
 impl App {
-    /// The open picker.
-    pub fn picker(&self) -> Option<&Picker> {
-        self.picker.as_ref()
-    }
-
     /// What a key does while the picker is open; `None` where it does what it does elsewhere.
     pub(super) fn act_in_picker(&mut self, action: Action) -> Option<Vec<Effect>> {
         let page = self.page();
-        let picker = self.picker.as_mut()?;
+        let Overlay::Picker(picker) = &mut self.overlay else {
+            return None;
+        };
         match action {
             Action::Up | Action::LineUp | Action::HistoryBack => picker.go(-1),
             Action::Down | Action::LineDown | Action::HistoryForward => picker.go(1),
@@ -119,7 +122,7 @@ impl App {
             Action::Edit(edit) => picker.edit(edit),
             Action::Send => return Some(self.pick()),
             Action::Complete | Action::SearchHistory | Action::OpenEditor | Action::Find => {}
-            Action::Escape | Action::Interrupt | Action::EndOfInput => self.picker = None,
+            Action::Escape | Action::Interrupt | Action::EndOfInput => self.close(),
             Action::NextStrategy | Action::TogglePanel | Action::Redraw | Action::Suspend => {
                 return None;
             }
@@ -129,7 +132,7 @@ impl App {
 
     /// Takes the choice, if it can be loaded.
     fn pick(&mut self) -> Vec<Effect> {
-        let Some(picker) = &self.picker else {
+        let Some(picker) = self.picker() else {
             return Vec::new();
         };
         let shown = picker.shown();
@@ -137,14 +140,17 @@ impl App {
             return Vec::new();
         };
         if let Some(why) = entry.unfit.clone() {
-            self.say(why);
+            self.refuse(&why);
             return Vec::new();
         }
         let reference = entry.reference.clone();
-        self.picker = None;
-        if self.must_not_load("/model") {
-            return Vec::new();
+        self.close();
+        match self.must_not_load("/model") {
+            Ok(()) => self.load_model(reference),
+            Err(why) => {
+                self.refuse(&why);
+                Vec::new()
+            }
         }
-        self.load_model(reference)
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::app::keymap::Action;
 use crate::app::likeness::best;
+use crate::app::overlay::Overlay;
 use crate::app::slash::{Argument, COMMANDS, Choice, Command};
 use crate::app::{App, Effect};
 
@@ -61,14 +62,15 @@ pub(super) struct PopupState {
 impl App {
     /// The list above the input, where there is something to list and room for it.
     pub fn popup(&self) -> Option<Popup> {
-        if self.find.is_some() || self.saved.is_some() || self.picker.is_some() {
-            return None;
-        }
-        if self.searching() {
-            return self.found();
+        match &self.overlay {
+            Overlay::None => {}
+            Overlay::Search(search) => return Some(search.found(self.input.history())),
+            Overlay::Help(_) | Overlay::Find(_) | Overlay::Picker(_) | Overlay::Saved(_) => {
+                return None;
+            }
         }
         let typed = self.input.command_line()?;
-        if self.popup.closed || self.help.is_some() || self.own_geometry().popup_rows() == 0 {
+        if self.popup.closed || self.own_geometry().popup_rows() == 0 {
             return None;
         }
         let Offer {

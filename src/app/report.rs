@@ -1,40 +1,36 @@
-//! What `/stats` tells: the numbers of this answer and of this session, in words.
+//! What `/stats` tells: the numbers of this answer and of all answers, in words.
 //!
-//! All of them are from [`crate::stats`]; what was not measured is `—`.
+//! All of them are from [`crate::stats`]; what was not measured is `—`. **One clock for every speed**, the
+//! decode clock, so that a row never contradicts another or the panel.
 
 use std::time::Duration;
 
-use crate::stats::{Stats, Totals};
+use crate::stats::{Stats, Tally, Totals};
 
 /// Stands for what was not measured.
 const UNKNOWN: &str = "—";
+/// What the speeds leave out.
+const CLOCK: &str = "Speeds leave out each answer's first pass: in it the draft reads the prompt.";
 
 /// The report, in lines.
 pub(super) fn report(stats: &Stats) -> String {
     let session = stats.session();
-    if session.all.passes == 0 {
+    if session.all.all.passes == 0 {
         return "No passes yet: the numbers come with the first answer.".to_owned();
     }
     let mut lines = Vec::new();
-    let answer = stats.answer();
-    if answer.passes > 0 {
-        let speed = speed(stats.decode());
-        lines.push(format!("this answer: {}, {speed}", counts(answer)));
-        lines.push(format!("  {}", times(answer)));
+    let answer = stats.tally();
+    if answer.all.passes > 0 {
+        lines.push(format!("this answer: {}", counts(&answer.all)));
+        lines.extend(details(answer));
     }
-    lines.push(format!(
-        "this session: {}, {}",
-        counts(&session.all),
-        speed(&session.all)
-    ));
-    lines.push(format!("  {}", times(&session.all)));
-    for (strategy, totals) in &session.by_strategy {
-        lines.push(format!(
-            "  {strategy}: {}, {}",
-            counts(totals),
-            speed(totals)
-        ));
+    lines.push(format!("all answers: {}", counts(&session.all.all)));
+    lines.extend(details(&session.all));
+    for (strategy, tally) in &session.by_strategy {
+        lines.push(format!("{strategy}: {}", counts(&tally.all)));
+        lines.push(format!("  {}", speed(&tally.decode)));
     }
+    lines.push(CLOCK.to_owned());
     lines.join("\n")
 }
 
@@ -47,24 +43,31 @@ fn counts(totals: &Totals) -> String {
     )
 }
 
-fn speed(totals: &Totals) -> String {
+fn speed(decode: &Totals) -> String {
+    let speed_up = decode.speed_up().map(|factor| format!("{factor:.2}x"));
     format!(
-        "{} tok/s, {}x plain",
-        number(totals.tokens_per_second(), 1),
-        number(totals.speed_up(), 2)
+        "{} tok/s, speed-up {}",
+        number(decode.tokens_per_second(), 1),
+        speed_up.unwrap_or(UNKNOWN.to_owned())
     )
 }
 
-fn times(totals: &Totals) -> String {
-    let accepted = totals.acceptance().map(|share| share * 100.0);
-    format!(
-        "draft {}, verify {}, other {}; {} % of {} drafted accepted",
-        time(totals.draft_time),
-        time(totals.verify_time),
-        time(totals.other_time),
-        number(accepted, 0),
-        totals.verified
-    )
+fn details(Tally { all, decode }: &Tally) -> [String; 2] {
+    let accepted = all.acceptance().map(|share| share * 100.0);
+    [
+        format!(
+            "  {}; {} % of {} drafted accepted",
+            speed(decode),
+            number(accepted, 0),
+            all.verified
+        ),
+        format!(
+            "  draft {}, verify {}, other {}",
+            time(all.draft_time),
+            time(all.verify_time),
+            time(all.other_time)
+        ),
+    ]
 }
 
 fn plural(n: usize, one: &str, many: &str) -> String {
@@ -119,17 +122,26 @@ mod tests {
             context: 0,
         });
         stats.begin_answer();
+        // The draft reads the prompt.
+        stats.push(&round("draft", 3, 970));
         for _ in 0..9 {
             stats.push(&round("draft", 3, 10));
         }
         assert_eq!(
             report(&stats),
-            "this answer: 36 tokens in 9 passes, 4.00 per pass, 100.0 tok/s, 3.00x plain\n  \
-             draft 90 ms, verify 270 ms, other 0 ms; 75 % of 36 drafted accepted\n\
-             this session: 37 tokens in 10 passes, 3.70 per pass, 94.9 tok/s, 3.00x plain\n  \
-             draft 90 ms, verify 300 ms, other 0 ms; 75 % of 36 drafted accepted\n  \
-             plain: 1 token in 1 pass, 1.00 per pass, 33.3 tok/s, —x plain\n  \
-             draft: 36 tokens in 9 passes, 4.00 per pass, 100.0 tok/s, 3.00x plain"
+            format!(
+                "this answer: 40 tokens in 10 passes, 4.00 per pass\n  \
+                 100.0 tok/s, speed-up 3.00x; 75 % of 40 drafted accepted\n  \
+                 draft 1.1 s, verify 300 ms, other 0 ms\n\
+                 all answers: 41 tokens in 11 passes, 3.73 per pass\n  \
+                 100.0 tok/s, speed-up 3.00x; 75 % of 40 drafted accepted\n  \
+                 draft 1.1 s, verify 330 ms, other 0 ms\n\
+                 plain: 1 token in 1 pass, 1.00 per pass\n  \
+                 — tok/s, speed-up —\n\
+                 draft: 40 tokens in 10 passes, 4.00 per pass\n  \
+                 100.0 tok/s, speed-up 3.00x\n\
+                 {CLOCK}"
+            )
         );
     }
 

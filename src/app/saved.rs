@@ -6,10 +6,12 @@ use crate::app::block::{Answer, AnswerState, Block, Kind, Summary};
 use crate::app::conversation::Conversation;
 use crate::app::input::Edit;
 use crate::app::keymap::Action;
+use crate::app::notice::whole_sentence;
+use crate::app::overlay::Overlay;
 use crate::app::{App, Effect, pasted};
 use crate::clean::clean;
 use crate::engine::protocol::FinishReason;
-use crate::session::export::{self, Part, one_line, said, sentence, you};
+use crate::session::export::{self, Part, one_line, said, you};
 use crate::session::record::{Reason, Turn};
 use crate::session::{Entry, Id, News, Note, Opened, Request, Unanswered};
 
@@ -25,6 +27,8 @@ pub struct SavedChats {
     selected: usize,
     /// Whether one has been picked and is being opened.
     opening: bool,
+    /// What was typed to open one at once.
+    typed: Option<String>,
 }
 
 /// A saved chat in the list. All its texts are clean.
@@ -34,6 +38,8 @@ pub struct Item {
     pub id: Id,
     /// When it was used last.
     pub when: String,
+    /// The same in few columns.
+    pub brief: String,
     /// Its name or first words; or why it cannot be read.
     pub title: String,
     /// Messages with their answers; `None` where it cannot be read.
@@ -53,6 +59,7 @@ impl From<Entry> for Item {
             turns,
             model: clean(&one_line(model)).into_owned(),
             when: entry.when,
+            brief: entry.brief,
             id: entry.id,
         }
     }
@@ -114,41 +121,45 @@ impl SavedChats {
 
 impl App {
     /// `/resume`: with an id at once, else by a list.
-    pub(super) fn resume(&mut self, id: Option<String>) -> Vec<Effect> {
+    pub(super) fn resume(&mut self, id: Option<String>) -> Result<Vec<Effect>, String> {
         if self.is_dead() {
-            self.say("the engine has ended: press q to quit, then speck chat --resume");
-            return Vec::new();
+            return Err("the engine has ended: q quits, then speck chat --resume".to_owned());
         }
-        let opening = id.is_some();
-        self.saved = Some(SavedChats {
-            opening,
+        self.open(Overlay::Saved(SavedChats {
+            opening: id.is_some(),
+            typed: id.clone(),
             ..SavedChats::default()
-        });
-        vec![Effect::Session(id.map_or(Request::List, Request::Open))]
+        }));
+        Ok(vec![Effect::Session(
+            id.map_or(Request::List, Request::Open),
+        )])
     }
 
     /// `/export`
-    pub(super) fn export(&mut self, file: Option<String>) -> Vec<Effect> {
+    pub(super) fn export(&self, file: Option<String>) -> Result<Vec<Effect>, String> {
         let blocks = self.transcript.blocks();
         let first = blocks.iter().find(|block| block.kind == Kind::User);
-        let Some(first) = first else {
-            self.tell(Kind::Error, "Nothing was said yet that could be written.");
-            return Vec::new();
-        };
-        vec![Effect::Session(Request::Export {
+        let first = first.ok_or("nothing was said yet")?;
+        Ok(vec![Effect::Session(Request::Export {
             file,
             title: one_line(first.text()),
             said: said(parts(blocks, &self.conversation)),
-        })]
+        })])
     }
 
     /// Takes what is typed while the list is open. `None`: it is not, or closes and the key acts.
     pub(super) fn act_in_saved(&mut self, action: Action) -> Option<Vec<Effect>> {
         let page = self.page();
-        let saved = self.saved.as_mut()?;
+        let Overlay::Saved(saved) = &mut self.overlay else {
+            return None;
+        };
         if saved.opening {
-            let leaves = matches!(action, Action::Interrupt | Action::EndOfInput);
-            return (!leaves).then(Vec::new);
+            // What is typed goes into the input.
+            let goes_on = matches!(
+                action,
+                Action::Interrupt | Action::EndOfInput | Action::Edit(_)
+            );
+            return (!goes_on).then(Vec::new);
         }
         match action {
             Action::Up | Action::LineUp | Action::HistoryBack => saved.step(-1),
@@ -177,20 +188,34 @@ impl App {
                 saved.filter.clear();
                 saved.selected = 0;
             }
-            Action::Escape | Action::Interrupt | Action::EndOfInput => self.saved = None,
-            Action::Complete | Action::SearchHistory | Action::OpenEditor | Action::Find => {}
-            Action::NextStrategy
-            | Action::TogglePanel
-            | Action::Redraw
-            | Action::Suspend
-            | Action::Edit(_) => return None,
+            Action::Escape | Action::Interrupt | Action::EndOfInput => self.close(),
+            Action::Complete
+            | Action::SearchHistory
+            | Action::OpenEditor
+            | Action::Find
+            | Action::Edit(
+                Edit::Newline
+                | Edit::Delete
+                | Edit::DeleteToEnd
+                | Edit::Yank
+                | Edit::Undo
+                | Edit::Left
+                | Edit::Right
+                | Edit::WordLeft
+                | Edit::WordRight
+                | Edit::LineStart
+                | Edit::LineEnd,
+            ) => {}
+            Action::NextStrategy | Action::TogglePanel | Action::Redraw | Action::Suspend => {
+                return None;
+            }
         }
         Some(Vec::new())
     }
 
     /// Types into the filter of the list.
     pub(super) fn filter_saved(&mut self, text: &str) {
-        if let Some(saved) = &mut self.saved {
+        if let Overlay::Saved(saved) = &mut self.overlay {
             let room = MAX_FILTER.saturating_sub(saved.filter.chars().count());
             let typed = clean(text).replace(['\n', '\t'], " ");
             saved.filter.extend(typed.chars().take(room));
@@ -198,26 +223,37 @@ impl App {
         }
     }
 
+    fn close_saved(&mut self) {
+        if self.saved().is_some() {
+            self.close();
+        }
+    }
+
     /// The word of the one who saves.
     pub(super) fn hear_of_saving(&mut self, note: Note) -> Vec<Effect> {
         match note {
             Note::Listed(Ok(entries)) => {
-                if let Some(saved) = &mut self.saved {
+                if let Overlay::Saved(saved) = &mut self.overlay {
                     saved.items = Some(entries.into_iter().map(Item::from).collect());
                 }
             }
             Note::Listed(Err(why)) => {
-                self.saved = None;
-                self.tell(Kind::Error, &sentence(&why));
+                self.close_saved();
+                self.tell(Kind::Error, &why);
             }
             Note::Refused(why) => {
-                if self.saved.as_ref().is_some_and(|saved| saved.opening) {
-                    self.saved = None;
+                let opening = self.saved().filter(|saved| saved.opening);
+                let typed = opening.map(|saved| saved.typed.clone());
+                if typed.is_some() {
+                    self.close();
                 }
-                self.tell(Kind::Error, &sentence(&why));
+                match typed.flatten() {
+                    Some(id) => self.refuse_command(&format!("/resume {id}"), &why),
+                    None => self.tell(Kind::Error, &why),
+                }
             }
             Note::Opened(opened) => return self.opened(*opened),
-            Note::Done(told) => self.tell(Kind::Notice, &sentence(&told)),
+            Note::Done(told) => self.tell(Kind::Notice, &whole_sentence(&told)),
             Note::News(news) => {
                 let kind = match news {
                     News::Trouble(_) | News::SavesAgain { lost: true } => Kind::Error,
@@ -237,14 +273,12 @@ impl App {
             conversation,
             repaired,
         } = opened;
-        self.saved = None;
+        self.close_saved();
         // An answer that was asked for meanwhile belongs to the chat before.
         if let Some(asked) = self.asked.take() {
             asked.cancel.cancel();
         }
         self.clear_conversation();
-        self.latest.stats.clear_window();
-        self.refresh(true);
         for turn in &conversation.turns {
             let typed = pasted::typed(&turn.user, &turn.pasted);
             let question = self.transcript.push_unrendered(Kind::User, &typed.shown());

@@ -4,8 +4,10 @@
 //! list above it, newest first. What was being typed is kept aside and comes back with Esc.
 
 use crate::app::draft::Draft;
+use crate::app::history::History;
 use crate::app::input::Edit;
 use crate::app::keymap::Action;
+use crate::app::overlay::Overlay;
 use crate::app::popup::{Popup, PopupRow};
 use crate::app::{App, Effect};
 use crate::clean::clean;
@@ -15,38 +17,62 @@ const BEFORE_MATCH: usize = 24;
 
 /// A search that is open.
 #[derive(Debug)]
-pub(super) struct Search {
+pub struct Search {
     /// What was being typed.
-    draft: Draft,
+    draft: Box<Draft>,
     query: String,
     /// The messages that match, newest first.
     matches: Vec<usize>,
     selected: usize,
 }
 
-impl App {
-    /// Whether the input is what is searched for in the history.
-    pub fn searching(&self) -> bool {
-        self.search.is_some()
+impl Search {
+    /// The message that was put aside.
+    pub(super) fn into_draft(self) -> Draft {
+        *self.draft
     }
 
+    /// The matches as a list; without any, its title says so.
+    pub(super) fn found(&self, history: &History) -> Popup {
+        let messages = self.matches.iter().filter_map(|at| history.get(*at));
+        let rows = messages.map(|message| {
+            let line = clean(&message.line()).into_owned();
+            PopupRow::new(around_match(&line, &self.query))
+        });
+        let title = match (history.is_empty(), self.matches.is_empty()) {
+            (true, _) => "history: nothing was typed before",
+            (false, true) => "history: nothing matches",
+            (false, false) => "history",
+        };
+        Popup {
+            title,
+            rows: rows.collect(),
+            selected: self.selected,
+            enter_takes: true,
+            enter_runs: true,
+        }
+    }
+}
+
+impl App {
     /// Opens the search.
     pub(super) fn search_history(&mut self) {
         if self.own_geometry().popup_rows() == 0 {
-            self.say("no room for the search: Ctrl-P goes back in the history");
+            self.refuse("no room for the search: Ctrl-P goes back in the history");
             return;
         }
-        self.search = Some(Search {
-            draft: self.input.put_aside(),
+        let search = Search {
+            draft: Box::new(self.input.put_aside()),
             query: String::new(),
             matches: self.input.history().search(""),
             selected: 0,
-        });
+        };
+        self.open(Overlay::Search(search));
     }
 
     /// Searches again when something else is searched for.
     pub(super) fn settle_search(&mut self) {
-        if let Some(search) = &mut self.search {
+        if let Overlay::Search(search) = &mut self.overlay {
             let query = self.input.text();
             if query != search.query {
                 search.matches = self.input.history().search(&query);
@@ -56,32 +82,11 @@ impl App {
         }
     }
 
-    /// The matches as a list; without any, its title says so.
-    pub(super) fn found(&self) -> Option<Popup> {
-        let search = self.search.as_ref()?;
-        let history = self.input.history();
-        let messages = search.matches.iter().filter_map(|at| history.get(*at));
-        let rows = messages.map(|message| {
-            let line = clean(&message.line()).into_owned();
-            PopupRow::new(around_match(&line, &search.query))
-        });
-        let title = match (history.is_empty(), search.matches.is_empty()) {
-            (true, _) => "history: nothing was typed before",
-            (false, true) => "history: nothing matches",
-            (false, false) => "history",
-        };
-        Some(Popup {
-            title,
-            rows: rows.collect(),
-            selected: search.selected,
-            enter_takes: true,
-            enter_runs: true,
-        })
-    }
-
     /// Moves in the matches, takes one or closes the search; `None` where the action is not the search's.
     pub(super) fn act_in_search(&mut self, action: Action) -> Option<Vec<Effect>> {
-        let search = self.search.as_mut()?;
+        let Overlay::Search(search) = &mut self.overlay else {
+            return None;
+        };
         let last = search.matches.len().saturating_sub(1);
         let older = [Action::SearchHistory, Action::Down, Action::HistoryForward];
         let closing = [Action::Escape, Action::Interrupt, Action::EndOfInput];
@@ -90,9 +95,9 @@ impl App {
         } else if [Action::Up, Action::HistoryBack].contains(&action) {
             search.selected = search.selected.saturating_sub(1);
         } else if closing.contains(&action) {
-            self.close_search(false);
+            self.close();
         } else if [Action::Send, Action::Complete].contains(&action) {
-            self.close_search(true);
+            self.take_match();
         } else if action == Action::Help {
             self.input.edit(Edit::Insert('?'));
         } else if ![Action::Edit(Edit::Newline), Action::OpenEditor].contains(&action) {
@@ -101,14 +106,16 @@ impl App {
         Some(Vec::new())
     }
 
-    pub(super) fn close_search(&mut self, take: bool) {
-        let Some(search) = self.search.take() else {
+    /// Closes the search and takes the marked message into the input, if there is one.
+    fn take_match(&mut self) {
+        let Overlay::Search(search) = &self.overlay else {
             return;
         };
-        self.input.take_back(search.draft);
-        let chosen = search.matches.get(search.selected).filter(|_| take);
-        if let Some(message) = chosen.and_then(|at| self.input.history().get(*at)) {
-            self.input.set_typed(message.clone());
+        let chosen = search.matches.get(search.selected);
+        let chosen = chosen.and_then(|at| self.input.history().get(*at)).cloned();
+        self.close();
+        if let Some(message) = chosen {
+            self.input.set_typed(message);
         }
     }
 }

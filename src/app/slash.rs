@@ -6,6 +6,10 @@
 
 use crate::app::App;
 use crate::app::likeness::likeness;
+use crate::app::wrap::cut;
+
+/// Columns of what was typed that are told when it is no command.
+const MOST_TOLD: usize = 30;
 
 /// What a command asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +32,8 @@ pub enum Slash {
     System(String),
     /// Lists the options of answers, or sets one: its name and value.
     Set(String),
-    /// Marks accepted tokens, or stops marking them.
-    ShowTokens,
+    /// Marks accepted tokens (`tokens`), or stops marking them.
+    Show(String),
     /// Copies the last answer, the Nth last (a number) or its last code block (`code`).
     Copy(String),
     /// Changes the theme; lists all when the name is empty.
@@ -185,7 +189,7 @@ pub const COMMANDS: &[Command] = &[
         help: "mark who drafted",
         while_answering: true,
         in_lines: false,
-        read: |_| Slash::ShowTokens,
+        read: Slash::Show,
         choices: |_| vec![Choice::new("tokens", "mark who drafted, or not")],
     },
     Command {
@@ -370,7 +374,7 @@ pub enum Parsed {
     Message(String),
     /// A command, and the row it stands in.
     Command(Slash, &'static str),
-    /// A command that there is not, or without what it needs: what to do.
+    /// A command that there is not, or without what it needs: what to do, in a phrase.
     Wrong(String),
 }
 
@@ -390,12 +394,12 @@ pub fn parse(text: &str) -> Parsed {
     let (name, argument) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     let argument = argument.trim();
     let Some(command) = Command::meant_by(name) else {
-        return Parsed::Wrong(unknown(name, line));
+        return Parsed::Wrong(unknown(name));
     };
     let usage = command.usage();
     match (command.argument, argument.is_empty()) {
-        (Argument::None, false) => Parsed::Wrong(format!("Nothing can follow `{usage}`.")),
-        (Argument::Required(_), true) => Parsed::Wrong(format!("`/{name}` needs more: `{usage}`.")),
+        (Argument::None, false) => Parsed::Wrong(format!("nothing can follow {usage}")),
+        (Argument::Required(_), true) => Parsed::Wrong(format!("/{name} needs more: {usage}")),
         (Argument::None, true) | (Argument::Optional(_), _) | (Argument::Required(_), false) => {
             Parsed::Command((command.read)(argument.to_owned()), command.name)
         }
@@ -403,25 +407,23 @@ pub fn parse(text: &str) -> Parsed {
 }
 
 /// That there is no such command, and those that may be meant.
-fn unknown(name: &str, line: &str) -> String {
+fn unknown(name: &str) -> String {
     if name.is_empty() {
-        return "`/` begins a command: Tab completes it, ↑ ↓ choose one, `/help` lists all."
-            .to_owned();
+        return "/ begins a command: Tab completes it, ↑ ↓ choose one, /help lists all".to_owned();
     }
     let begun: Vec<String> = COMMANDS
         .iter()
         .filter(|command| command.name.starts_with(name))
-        .map(|command| format!("`/{}`", command.name))
+        .map(|command| format!("/{}", command.name))
         .collect();
     let meant = if begun.is_empty() {
-        nearest(name).map(|command| format!("`{}`", command.usage()))
+        nearest(name).map(Command::usage)
     } else {
         Some(begun.join(" or "))
     };
-    let meant = meant.map_or(String::new(), |meant| format!(" Did you mean {meant}?"));
-    format!(
-        "There is no command `/{name}`.{meant} `/help` lists all; `/{line}` sends it as a message."
-    )
+    let meant = meant.map_or(String::new(), |meant| format!(" did you mean {meant}?"));
+    let name = cut(name, MOST_TOLD);
+    format!("no command `/{name}`:{meant} /help lists all, // sends it as a message")
 }
 
 /// The command with the nearest name, by typing errors or by its letters, if one is near.

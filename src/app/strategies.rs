@@ -4,39 +4,36 @@ use crate::app::block::Kind;
 use crate::app::{App, Effect};
 use crate::engine::protocol::Command;
 
+/// Why there is nothing to choose.
+const UNKNOWN: &str = "the strategies are known once the models are loaded";
+
 impl App {
-    pub(super) fn mode(&mut self, name: &str) -> Vec<Effect> {
+    pub(super) fn mode(&mut self, name: &str) -> Result<Vec<Effect>, String> {
         let Some(ready) = &self.ready else {
-            self.tell(
-                Kind::Error,
-                "The strategies are known once the models are loaded.",
-            );
-            return Vec::new();
+            return Err(UNKNOWN.to_owned());
         };
         if let Some(strategy) = ready
             .strategies
             .iter()
             .find(|strategy| strategy.name == name)
         {
-            return self.want(strategy.name);
+            return Ok(self.want(strategy.name));
         }
         let known = ready.strategies.iter().map(|strategy| {
             let now = self.strategy == Some(strategy.name);
             format!("{}{}", strategy.name, if now { " (now)" } else { "" })
         });
         let known = known.collect::<Vec<_>>().join(", ");
-        if name.is_empty() {
-            self.tell(Kind::Notice, &format!("Strategies: {known}."));
-        } else {
-            let none = format!("There is no strategy `{name}` here: {known}.");
-            self.tell(Kind::Error, &none);
+        if !name.is_empty() {
+            return Err(format!("there is no strategy `{name}` here: {known}"));
         }
-        Vec::new()
+        self.tell(Kind::Notice, &format!("Strategies: {known}."));
+        Ok(Vec::new())
     }
 
     pub(super) fn next_strategy(&mut self) -> Vec<Effect> {
         let Some(ready) = &self.ready else {
-            self.say("the strategies are known once the models are loaded");
+            self.refuse(UNKNOWN);
             return Vec::new();
         };
         let current = self.wanted.or(self.strategy);
@@ -48,7 +45,7 @@ impl App {
         match cycle.get(next) {
             Some(strategy) if Some(strategy.name) != current => self.want(strategy.name),
             Some(_) | None => {
-                self.say("there is only one strategy that can run here");
+                self.refuse("there is only one strategy that can run here");
                 Vec::new()
             }
         }

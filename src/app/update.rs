@@ -10,6 +10,7 @@ use crate::app::conversation::Conversation;
 use crate::app::geometry::PanelArea;
 use crate::app::input::Edit;
 use crate::app::keymap::{Action, action};
+use crate::app::overlay::Overlay;
 use crate::app::scroll::Scroll;
 use crate::app::slash::{self, Command as Row, Parsed, Slash};
 use crate::app::typed::Typed;
@@ -39,29 +40,9 @@ impl App {
                 Some(action) => self.act(action),
                 None => Vec::new(),
             },
-            Msg::Paste(text) if self.picker.is_some() => {
-                if let Some(picker) = &mut self.picker {
-                    picker.paste(&text);
-                }
-                Vec::new()
-            }
-            Msg::Paste(text) if self.saved.is_some() => {
-                self.filter_saved(&text);
-                Vec::new()
-            }
             Msg::Paste(text) => {
-                self.help = None;
-                if !self.paste_into_find(&text) {
-                    self.paste(&text);
-                }
-                Vec::new()
-            }
-            Msg::Scroll(lines) => {
-                if self.help.is_some() {
-                    self.scroll_help(lines.into());
-                } else {
-                    self.scroll_by(lines.into());
-                }
+                self.notice = None;
+                self.take_paste(&text);
                 Vec::new()
             }
             Msg::Resize(width, height) => {
@@ -76,8 +57,8 @@ impl App {
                 self.edited(result);
                 Vec::new()
             }
-            Msg::Themed(result) => {
-                self.themed(result);
+            Msg::Themed(name, result) => {
+                self.themed(name, result);
                 Vec::new()
             }
             Msg::Told(result) => {
@@ -131,11 +112,7 @@ impl App {
         if self.quit_until.is_some_and(|until| until <= self.now) {
             self.quit_until = None;
         }
-        if self
-            .notice
-            .as_ref()
-            .is_some_and(|notice| notice.until <= self.now)
-        {
+        if self.notice_until().is_some_and(|until| until <= self.now) {
             self.notice = None;
         }
         if self.stale {
@@ -146,19 +123,7 @@ impl App {
     fn act(&mut self, action: Action) -> Vec<Effect> {
         let quit_asked = self.quit_until.take().is_some();
         self.notice = None;
-        if self.help.is_some() && self.act_in_help(action) {
-            return Vec::new();
-        }
-        if let Some(effects) = self.act_in_picker(action) {
-            return effects;
-        }
-        if let Some(effects) = self.act_in_saved(action) {
-            return effects;
-        }
-        if self.find.is_some() && self.act_in_find(action) {
-            return Vec::new();
-        }
-        if let Some(effects) = self.act_in_search(action) {
+        if let Some(effects) = self.act_in_overlay(action) {
             return effects;
         }
         if let Some(effects) = self.act_in_popup(action) {
@@ -190,7 +155,7 @@ impl App {
             Action::TogglePanel => self.toggle_panel(),
             Action::Redraw => return vec![Effect::ClearScreen],
             Action::Suspend => return vec![Effect::Suspend],
-            Action::Help if self.input.is_empty() => self.help = Some(0),
+            Action::Help if self.input.is_empty() => self.open(Overlay::Help(0)),
             Action::Help => self.input.edit(Edit::Insert('?')),
             Action::Edit(edit) => self.input.edit(edit),
         }
@@ -211,24 +176,38 @@ impl App {
             return Vec::new();
         }
         match slash::parse(&text) {
-            Parsed::Command(command, name) => self.run(command, name),
-            Parsed::Wrong(message) => {
-                // It would lie over the message.
-                self.close_popup();
-                self.tell(Kind::Error, &message);
+            Parsed::Command(command, name) => self.run_or_refuse(command, name),
+            Parsed::Wrong(why) => {
+                self.refuse(&why);
                 Vec::new()
             }
             Parsed::Message(text) => self.send(&text),
         }
     }
 
+    /// Runs a command. One that cannot be done stays in the input, and the status bar says why.
+    fn run_or_refuse(&mut self, command: Slash, name: &str) -> Vec<Effect> {
+        let draft = self.input.put_aside();
+        match self.run(command, name) {
+            Ok(effects) => {
+                self.input.remember(draft.typed());
+                effects
+            }
+            Err(why) => {
+                self.input.take_back(draft);
+                self.refuse(&why);
+                Vec::new()
+            }
+        }
+    }
+
     fn send(&mut self, text: &str) -> Vec<Effect> {
         if self.is_dead() {
-            self.say(ENDED);
+            self.refuse(ENDED);
             return Vec::new();
         }
         if let Some(asked) = &self.asked {
-            self.say(match (asked.cancel.is_cancelled(), &self.phase) {
+            let why = match (asked.cancel.is_cancelled(), &self.phase) {
                 (true, Phase::Ready | Phase::Dead) => {
                     "the answer is being stopped: then Enter sends this"
                 }
@@ -241,7 +220,8 @@ impl App {
                 (false, Phase::Starting | Phase::Fetching(_) | Phase::Loading(_)) => {
                     "a message waits for the model already: once it is answered, Enter sends this"
                 }
-            });
+            };
+            self.refuse(why);
             return Vec::new();
         }
         let mut typed = self.input.take();
@@ -283,32 +263,33 @@ impl App {
         })]
     }
 
-    fn run(&mut self, command: Slash, name: &str) -> Vec<Effect> {
-        let waits = Row::named(name).is_some_and(|row| !row.while_answering);
-        if waits && self.must_wait(&format!("/{name}")) {
-            return Vec::new();
+    /// Runs a command, which has left the input; an error says in a phrase why it cannot be done.
+    fn run(&mut self, command: Slash, name: &str) -> Result<Vec<Effect>, String> {
+        if Row::named(name).is_some_and(|row| !row.while_answering) {
+            self.must_wait(&format!("/{name}"))?;
         }
-        let loads = matches!(command, Slash::Model(_) | Slash::Reload);
-        if loads && self.must_not_load(&format!("/{name}")) {
-            return Vec::new();
+        if matches!(command, Slash::Model(_) | Slash::Reload) {
+            self.must_not_load(&format!("/{name}"))?;
         }
-        self.input.take();
         match command {
             Slash::Mode(name) => return self.mode(&name),
             Slash::Retry => return self.retry(),
             Slash::Edit(n) => return self.edit_numbered(&n),
-            Slash::Model(None) => return self.pick_model(),
-            Slash::Model(Some(target)) => return self.load_model(target),
-            Slash::Reload => return self.reload(),
+            Slash::Model(None) => return Ok(self.pick_model()),
+            Slash::Model(Some(target)) => return Ok(self.load_model(target)),
+            Slash::Reload => return Ok(self.reload()),
             Slash::Drop => return self.drop_oldest(),
             Slash::System(text) => return self.system(&text),
             Slash::Set(change) => return self.set(&change),
             Slash::New => {
                 self.clear_conversation();
                 self.say("a new conversation");
-                return vec![Effect::Engine(Command::Reset)];
+                return Ok(vec![Effect::Engine(Command::Reset)]);
             }
-            Slash::ShowTokens => {
+            Slash::Show(what) if what != "tokens" => {
+                return Err(format!("/show takes `tokens`, not `{what}`"));
+            }
+            Slash::Show(_) => {
                 self.show_tokens = !self.show_tokens;
                 self.say(if self.show_tokens {
                     "accepted tokens are marked"
@@ -317,7 +298,7 @@ impl App {
                 });
             }
             Slash::Copy(argument) => return self.copy(&argument),
-            Slash::Theme(name) => return self.change_theme(name),
+            Slash::Theme(name) => return Ok(self.change_theme(name)),
             Slash::Stats => self.tell_stats(),
             Slash::Find(text) => self.open_find(&text),
             Slash::Markdown => {
@@ -329,21 +310,23 @@ impl App {
                 });
             }
             Slash::Panel => self.toggle_panel(),
-            Slash::Save(name) => return vec![Effect::Session(Request::Save(name))],
+            Slash::Save(name) => return Ok(vec![Effect::Session(Request::Save(name))]),
             Slash::Resume(id) => return self.resume(id),
             Slash::Export(file) => return self.export(file),
-            Slash::Help => self.help = Some(0),
-            Slash::Quit => return self.quit(),
+            Slash::Help => self.open(Overlay::Help(0)),
+            Slash::Quit => return Ok(self.quit()),
         }
-        Vec::new()
+        Ok(Vec::new())
     }
 
-    /// Shows an empty conversation, with numbers that are not another's.
+    /// Shows an empty conversation, with numbers that are not another's: only what is measured of the machine (plain
+    /// decoding) and the totals of all answers stay.
     pub(super) fn clear_conversation(&mut self) {
         self.transcript.clear();
         self.conversation = Conversation::default();
         self.scroll = Scroll::default();
         self.latest.stats.begin_answer();
+        self.latest.stats.clear_window();
         self.latest = Shown {
             stats: self.latest.stats.clone(),
             ..Shown::default()
@@ -416,7 +399,7 @@ impl App {
         }
     }
 
-    fn scroll_by(&mut self, lines: isize) {
+    pub(super) fn scroll_by(&mut self, lines: isize) {
         self.render_above(lines.min(0).unsigned_abs());
         let height = self.own_geometry().transcript.height.into();
         self.scroll.by(lines, self.transcript.len(), height);
@@ -429,8 +412,7 @@ impl App {
 
     /// Whether `q` quits: the engine has ended, and nothing is typed or looked for that it would be part of.
     fn q_quits(&self) -> bool {
-        let open = self.picker.is_some() || self.saved.is_some() || self.find.is_some();
-        let open = open || self.searching() || self.help.is_some();
+        let open = !matches!(self.overlay, Overlay::None);
         self.is_dead() && self.input.is_empty() && !open
     }
 

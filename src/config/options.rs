@@ -109,11 +109,11 @@ impl Options {
         let Some(named) = NAMED.iter().find(|named| named.name == plain) else {
             let names: Vec<_> = NAMED.iter().map(|named| named.name).collect();
             return Err(format!(
-                "There is nothing called `{name}` to set. There are: {}.",
+                "there is nothing called `{name}` to set; there are {}",
                 names.join(", ")
             ));
         };
-        (named.set)(self, text).map_err(|why| format!("{}: {why}.", named.name))
+        (named.set)(self, text).map_err(|why| format!("{}: {why}", named.name))
     }
 
     /// Names and values.
@@ -172,6 +172,6 @@ mod tests {
         check("max-tokens", "12", Ok("12"));
         check("draft-length", "17", Err("from 1 to 16"));
         check("draft-length", "5", Ok("5"));
-        check("heat", "1", Err("There are: temperature, top-k"));
+        check("heat", "1", Err("there are temperature, top-k"));
     }
 }

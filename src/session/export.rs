@@ -124,6 +124,20 @@ pub fn local(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
+/// The same in at most eight columns, as seen from `now`: `14:32` of the same day, `30 Nov` of the same year,
+/// `Nov 2025`.
+pub fn brief(time: Timestamp, now: Timestamp) -> String {
+    let [time, now] = [time, now].map(|it| it.to_zoned(TimeZone::system()));
+    let format = if time.date() == now.date() {
+        "%H:%M"
+    } else if time.year() == now.year() {
+        "%-d %b"
+    } else {
+        "%b %Y"
+    };
+    time.strftime(format).to_string()
+}
+
 /// Writes a document to the new file that was `typed`, or else to one named after the chat in the
 /// current folder. **A file that is there is never written over.**
 pub fn write(typed: Option<&str>, id: Option<&Id>, text: &str) -> Result<PathBuf> {
@@ -189,4 +203,27 @@ fn expand(typed: &str) -> Result<PathBuf> {
         Some(_) | None => PathBuf::from(typed),
     };
     std::path::absolute(&path).with_context(|| format!("cannot write {typed}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_brief_time_has_what_tells_it_apart() {
+        let now: Timestamp = "2026-11-20T12:30:00Z".parse().unwrap();
+        let check = |time: &str, expect: fn(&str) -> bool| {
+            let brief = brief(time.parse().unwrap(), now);
+            assert!(expect(&brief), "{time}: {brief}");
+        };
+        // Whatever the zone: no hour and no day is expected.
+        check("2026-11-20T12:05:00Z", |it| {
+            it.len() == 5 && it.contains(':')
+        });
+        check("2026-11-05T12:30:00Z", |it| {
+            ["4 Nov", "5 Nov", "6 Nov"].contains(&it)
+        });
+        check("2025-11-20T12:30:00Z", |it| it == "Nov 2025");
+        check("2027-11-20T12:30:00Z", |it| it == "Nov 2027");
+    }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use jiff::Timestamp;
 
-use super::export::local;
+use super::export::{brief, local};
 use super::file::{InUse, is_at, lock};
 use super::id::Id;
 use super::log::{self, Flaw};
@@ -37,6 +37,8 @@ pub struct Entry {
     pub updated: Timestamp,
     /// The same by the user's clock, to the minute.
     pub when: String,
+    /// The same in few columns, as seen from when it was listed.
+    pub brief: String,
     /// What it holds, or why it cannot be read.
     pub summary: Result<Summary, String>,
 }
@@ -168,6 +170,7 @@ impl Folder {
             id,
             updated,
             when: local(updated),
+            brief: brief(updated, Timestamp::now()),
             summary,
         }
     }

@@ -22,9 +22,9 @@ use tokio::sync::oneshot::Receiver;
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::app::{App, AppSettings, Effect, Msg};
-use crate::engine::protocol::{Baseline, Event, Handle, ModelEntry};
+use crate::engine::protocol::{Event, Handle, ModelEntry};
 use crate::session::{Ended, Note};
-use crate::stats::Totals;
+use crate::stats::Stats;
 use crate::ui::{self, Theme};
 
 use self::outside::{edited, listed, next_read, start_history};
@@ -105,7 +105,7 @@ pub fn run(
         | Exit::Terminated
         | Exit::Signalled(_) => {}
     }
-    if let Some(line) = summary::line(&session.totals) {
+    if let Some(line) = summary::line(&session.stats.session().all) {
         stdout::write_line(&line)?;
     }
     tell_saved(&saved)?;
@@ -126,8 +126,7 @@ fn tell_saved(saved: &Ended) -> anyhow::Result<()> {
 /// What the session amounted to.
 #[derive(Default)]
 struct Session {
-    totals: Totals,
-    baseline: Option<Baseline>,
+    stats: Stats,
     /// Why the engine ended before the user left.
     fatal: Option<String>,
 }
@@ -293,23 +292,22 @@ impl Screen {
         };
         self.saving.saver.heard(&event);
         match &event {
-            Event::Round(round) => self.session.totals.add(round, self.session.baseline),
-            Event::Baseline(baseline) => self.session.baseline = Some(*baseline),
+            Event::Round(round) => self.session.stats.push(round),
+            Event::Baseline(baseline) => self.session.stats.set_baseline(*baseline),
             Event::Failed(failure) if failure.fatal => {
                 self.session.fatal = Some(failure.message.clone());
             }
             // Other models have another one.
-            Event::Ready(_) => self.session.baseline = None,
-            Event::Failed(_)
-            | Event::Fetch(_)
+            Event::Ready(_) => self.session.stats.forget_baseline(),
+            Event::Finished(_) | Event::Failed(_) => self.session.stats.begin_answer(),
+            Event::Fetch(_)
             | Event::Loading(_)
             | Event::Strategy(_)
             | Event::StrategyRefused(_)
             | Event::Options(_)
             | Event::Dropped { .. }
             | Event::NotLoaded(_)
-            | Event::Prefill { .. }
-            | Event::Finished(_) => {}
+            | Event::Prefill { .. } => {}
         }
         self.update(Msg::Engine(event))
     }
@@ -318,10 +316,9 @@ impl Screen {
         let pause = match msg {
             Msg::Key(_)
             | Msg::Paste(_)
-            | Msg::Scroll(_)
             | Msg::Resize(..)
             | Msg::Edited(_)
-            | Msg::Themed(_)
+            | Msg::Themed(..)
             | Msg::Themes(_)
             | Msg::Line(_)
             | Msg::Told(_)

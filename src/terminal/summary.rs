@@ -2,7 +2,7 @@
 
 use crate::app::wrap::text_width;
 use crate::engine::protocol::SamplingInfo;
-use crate::stats::Totals;
+use crate::stats::Tally;
 
 /// The line that says how answers are sampled, and how to have them again.
 pub fn sampling(info: SamplingInfo) -> String {
@@ -13,31 +13,29 @@ pub fn sampling(info: SamplingInfo) -> String {
 /// A line of more columns is broken.
 const WIDEST: usize = 80;
 
-/// The line for `totals`; `None` when nothing was decoded. Rates that were not measured are left out. Where
+/// The line for `tally`; `None` when nothing was decoded. Rates that were not measured are left out. Where
 /// it would be too wide, the shares of `auto` are a line of their own.
-pub fn line(totals: &Totals) -> Option<String> {
-    (totals.passes > 0).then(|| {
-        let tokens = match totals.emitted {
+pub fn line(Tally { all, decode }: &Tally) -> Option<String> {
+    (all.passes > 0).then(|| {
+        let tokens = match all.emitted {
             1 => "1 token".to_owned(),
             n => format!("{n} tokens"),
         };
         let measured = [
-            totals
+            decode
                 .tokens_per_second()
                 .map(|rate| format!("{rate:.1} tok/s")),
-            totals
-                .tokens_per_pass()
+            all.tokens_per_pass()
                 .map(|rate| format!("{rate:.2} per pass")),
-            totals
-                .acceptance()
+            all.acceptance()
                 .map(|share| format!("{:.0} % accepted", share * 100.0)),
-            totals
+            decode
                 .speed_up()
                 .map(|factor| format!("{factor:.2}x plain")),
         ];
         let parts = std::iter::once(tokens).chain(measured.into_iter().flatten());
         let line = parts.collect::<Vec<_>>().join(" · ");
-        match totals.drafters().map(|shares| format!("auto: {shares}")) {
+        match all.drafters().map(|shares| format!("auto: {shares}")) {
             Some(auto) if text_width(&line) + 3 + text_width(&auto) > WIDEST => {
                 format!("{line}\n{auto}")
             }
@@ -53,7 +51,7 @@ mod tests {
 
     use super::*;
     use crate::engine::protocol::{Baseline, Round};
-    use crate::stats::MIN_VERDICT_PASSES;
+    use crate::stats::{MIN_VERDICT_PASSES, Stats};
 
     #[test]
     fn only_what_was_measured_is_told() {
@@ -71,21 +69,25 @@ mod tests {
             note: None,
             explanation: None,
         };
-        let mut totals = Totals::default();
-        assert_eq!(line(&totals), None);
-        totals.add(&round, None);
-        let measured = "2 tokens · 12.5 tok/s · 2.00 per pass · 50 % accepted";
-        assert_eq!(line(&totals).unwrap(), measured);
-        let per_token = Duration::from_millis(100);
+        let mut stats = Stats::default();
+        let check = |stats: &Stats, expect: Option<&str>| {
+            assert_eq!(line(stats.tally()).as_deref(), expect);
+        };
+        check(&stats, None);
+        stats.push(&round);
+        check(&stats, Some("2 tokens · 2.00 per pass · 50 % accepted"));
+        stats.push(&round);
+        check(
+            &stats,
+            Some("4 tokens · 12.5 tok/s · 2.00 per pass · 50 % accepted"),
+        );
+        stats.set_baseline(Baseline {
+            per_token: Duration::from_millis(100),
+            context: 0,
+        });
         for _ in 0..MIN_VERDICT_PASSES {
-            totals.add(
-                &round,
-                Some(Baseline {
-                    per_token,
-                    context: 0,
-                }),
-            );
+            stats.push(&round);
         }
-        assert!(line(&totals).unwrap().ends_with(" · 1.25x plain"));
+        assert!(line(stats.tally()).unwrap().ends_with(" · 1.25x plain"));
     }
 }

@@ -67,7 +67,7 @@ impl TextOut {
                     }
                     FinishReason::ContextFull => self.note("the context is full"),
                 }
-                if let Some(line) = summary::line(self.stats.answer()) {
+                if let Some(line) = summary::line(self.stats.tally()) {
                     self.note(&line);
                 }
             }

@@ -19,10 +19,12 @@
 mod answer;
 mod auto;
 mod color;
+mod filter;
 mod find;
 mod format;
 mod help;
 mod input;
+mod notice;
 mod panel;
 mod picker;
 mod popup;
@@ -45,6 +47,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::app::geometry::{Geometry, PanelArea};
+use crate::app::overlay::Overlay;
 use crate::app::scroll::Below;
 use crate::app::{App, Phase};
 
@@ -55,17 +58,22 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
     let buffer = frame.buffer_mut();
     buffer.set_style(screen, theme.background);
     let mut cursor = None;
-    if app.picker().is_some() {
-        cursor = picker::draw(app, theme, geometry.transcript, buffer);
-    } else if app.help().is_some() {
-        help::draw(app, theme, geometry.help(), buffer);
-    } else if let Some(chats) = app.saved() {
-        saved::draw(chats, theme, geometry.transcript, buffer);
-        cursor = saved::cursor(chats, geometry.transcript);
-    } else {
-        conversation(app, theme, &geometry, buffer);
+    match app.overlay() {
+        Overlay::Picker(models) => {
+            picker::draw(models, theme, geometry.transcript, buffer);
+            cursor = filter::cursor(models.filter(), geometry.transcript);
+        }
+        Overlay::Saved(chats) => {
+            saved::draw(chats, theme, geometry.transcript, buffer);
+            cursor = filter::cursor(chats.filter(), geometry.transcript);
+        }
+        Overlay::Help(top) => help::draw(*top, theme, geometry.help(), buffer),
+        Overlay::None | Overlay::Find(_) | Overlay::Search(_) => {
+            conversation(app, theme, &geometry, buffer);
+        }
     }
-    let list = app.popup();
+    let notice = notice::above(app, theme, &geometry);
+    let list = app.popup().filter(|_| notice.is_none());
     rule(
         app,
         theme,
@@ -73,7 +81,8 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
         geometry.transcript.height,
         buffer,
     );
-    let list_top = list.as_ref().map(|list| popup::area(list, &geometry).y);
+    let list_area = list.as_ref().map(|list| popup::area(list, &geometry));
+    let over = notice.as_ref().map(|(area, _)| *area).or(list_area);
     match geometry.panel {
         PanelArea::Hidden => {}
         PanelArea::Side(area) => {
@@ -81,7 +90,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
             put(
                 buffer,
                 Rect { width: 1, ..area },
-                list_top.unwrap_or(geometry.rule.y) - area.y,
+                over.map_or(geometry.rule.y, |over| over.y) - area.y,
                 Line::styled("┤", theme.dim),
             );
         }
@@ -90,6 +99,9 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
     status::draw(app, theme, geometry.status, buffer);
     if let Some(list) = &list {
         popup::draw(list, theme, &geometry, buffer);
+    }
+    if let Some(notice) = &notice {
+        notice::draw(app, theme, notice, buffer);
     }
     let typing = match app.find() {
         Some(find) => find::draw(find, theme, &geometry, buffer),

@@ -1,9 +1,8 @@
 //! The picker of `/model`, over the conversation.
 //!
 //! ```text
-//!  models                          Enter loads · Esc closes
-//!  filter: qw_
-//!
+//!  models                                           2 of 7
+//!  > qw_                                    type to filter
 //!  ▸ Qwen2.5-0.5B     491.4 MB  ✓ here
 //!    Qwen2.5-72B       47.4 GB  ✗ cannot run
 //!
@@ -12,20 +11,19 @@
 //! ```
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::app::App;
 use crate::app::picker::Picker;
 use crate::app::wrap::{Break, cut, text_width, wrap};
 use crate::clean::clean;
 use crate::engine::protocol::ModelEntry;
 use crate::ui::format::bytes;
 use crate::ui::theme::Theme;
-use crate::ui::{put, put_ends};
+use crate::ui::{filter, put};
 
-/// Rows of title, filter and the space after them.
-const HEAD: u16 = 3;
+/// Rows of title and filter.
+const HEAD: u16 = 2;
 /// Rows for what is told of the choice, with the space before it.
 const DETAIL: u16 = 4;
 /// Screens with fewer rows of models than this have no details.
@@ -37,31 +35,12 @@ const STATE: usize = 14;
 /// Titles have at least this many columns: size and state are left out first.
 const LEAST_TITLE: usize = 12;
 
-/// Draws the open picker, if there is one, and says where the cursor stands in it.
-pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Option<Position> {
-    let picker = app.picker()?;
-    let inner = Rect {
-        x: area.x + area.width.min(1),
-        width: area.width.saturating_sub(2),
-        ..area
-    };
-    let hint = Line::styled("Enter loads · Esc closes", theme.dim);
-    put_ends(
-        buffer,
-        inner,
-        0,
-        Line::styled("models", theme.assistant),
-        hint,
-    );
-    let filter = Line::from(vec![
-        Span::styled("filter: ", theme.dim),
-        Span::styled(picker.filter().to_owned(), theme.text),
-    ]);
-    let column = u16::try_from(filter.width()).unwrap_or(u16::MAX);
-    put(buffer, inner, 1, filter);
+/// Draws the open picker, so that the choice is in view.
+pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+    let inner = filter::inner(area);
+    let count = picker.count().map(|all| [picker.shown().len(), all]);
+    filter::draw("models", count, picker.filter(), theme, inner, buffer);
     list(picker, theme, below(inner, HEAD), buffer);
-    let x = inner.x.saturating_add(column).min(inner.right());
-    (area.height > 1).then_some(Position { x, y: area.y + 1 })
 }
 
 fn list(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) {
@@ -70,7 +49,7 @@ fn list(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         let why = if picker.is_waiting() {
             "… looking"
         } else {
-            "no model of that name here: /model REF takes any that speck can fetch"
+            "No model here has all of these words. /model REF takes any that speck can fetch."
         };
         paragraph(why, 0, theme, area, buffer);
         return;

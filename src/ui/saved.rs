@@ -1,51 +1,40 @@
 //! The list of saved chats, over the conversation.
 //!
 //! ```text
-//!  Saved chats                                                        2 of 12
+//!  saved chats                                                        2 of 12
 //!  > palindrome                                             type to filter
 //!  ▸ 2026-11-30 14:32    3 turns  Write is_palindrome(s) with a test   scripted
 //!    2026-11-29 09:10   12 turns  my notes on palindromes              SmolLM2-135M
 //! ```
+//! Where that is too wide the model goes first, then the date becomes short, then the turns go.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::saved::{Item, SavedChats};
 use crate::app::wrap::cut;
 use crate::ui::theme::Theme;
-use crate::ui::{put, put_ends};
+use crate::ui::{filter, put, put_ends};
 
 /// Rows above the list.
 const ABOVE: u16 = 2;
 /// From this many columns on, the model is shown.
 const MODEL_FROM: u16 = 70;
-/// From this many columns on, the time is shown.
+/// From this many columns on, date and time are told in full.
 const TIME_FROM: u16 = 44;
-/// What stands before the filter.
-const PROMPT: &str = "> ";
+/// From this many columns on, turns are told.
+const TURNS_FROM: u16 = 30;
+/// From this many columns on, a date is told.
+const DATE_FROM: u16 = 16;
 
 /// Draws the list, so that the marked chat is in view.
 pub fn draw(chats: &SavedChats, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let area = inner(area);
-    let title = Line::styled("Saved chats", theme.assistant);
+    let area = filter::inner(area);
     let shown = chats.shown();
-    let count = match &shown {
-        Some(shown) => format!("{} of {}", shown.len(), chats.len()),
-        None => String::new(),
-    };
-    put_ends(buffer, area, 0, title, Line::styled(count, theme.dim));
-    let filter = Line::from(vec![
-        Span::styled(PROMPT, theme.accent),
-        Span::styled(tail(chats.filter(), room(area)), theme.text),
-    ]);
-    let hint = if chats.filter().is_empty() {
-        "type to filter"
-    } else {
-        ""
-    };
-    put_ends(buffer, area, 1, filter, Line::styled(hint, theme.dim));
+    let count = shown.as_ref().map(|shown| [shown.len(), chats.len()]);
+    filter::draw("saved chats", count, chats.filter(), theme, area, buffer);
     let list = Rect {
         y: area.y + area.height.min(ABOVE),
         height: area.height.saturating_sub(ABOVE),
@@ -66,6 +55,8 @@ pub fn draw(chats: &SavedChats, theme: &Theme, area: Rect, buffer: &mut Buffer) 
 fn rows(shown: &[&Item], selected: usize, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let height = usize::from(area.height);
     let top = (selected + 1).saturating_sub(height);
+    let dates = shown.iter().map(|item| item.brief.width()).max();
+    let dates = dates.unwrap_or(0);
     for (row, (index, item)) in shown.iter().enumerate().skip(top).take(height).enumerate() {
         let marked = index == selected;
         let (mark, style) = if marked {
@@ -76,15 +67,15 @@ fn rows(shown: &[&Item], selected: usize, theme: &Theme, area: Rect, buffer: &mu
         let mut left = vec![mark];
         if area.width >= TIME_FROM {
             left.push(Span::styled(format!("{}  ", item.when), theme.dim));
+        } else if area.width >= DATE_FROM {
+            left.push(Span::styled(format!("{:<dates$}  ", item.brief), theme.dim));
         }
-        let turns = match item.turns {
-            Some(1) => "   1 turn   ".to_owned(),
-            Some(turns) => format!("{turns:>4} turns  "),
-            None => "  ✗ error   ".to_owned(),
-        };
         left.push(match item.turns {
-            Some(_) => Span::styled(turns, theme.dim),
-            None => Span::styled(turns, theme.error),
+            None if area.width < TURNS_FROM => Span::styled("✗ ", theme.error),
+            None => Span::styled("  ✗ error   ", theme.error),
+            Some(_) if area.width < TURNS_FROM => Span::raw(""),
+            Some(1) => Span::styled("   1 turn   ", theme.dim),
+            Some(turns) => Span::styled(format!("{turns:>4} turns  "), theme.dim),
         });
         let model = if area.width >= MODEL_FROM {
             item.model.as_str()
@@ -97,35 +88,4 @@ fn rows(shown: &[&Item], selected: usize, theme: &Theme, area: Rect, buffer: &mu
         let right = Line::styled(model, theme.dim);
         put_ends(buffer, area, row as u16, Line::from(left), right);
     }
-}
-
-/// Where the next character of the filter will stand.
-pub fn cursor(chats: &SavedChats, area: Rect) -> Option<Position> {
-    let area = inner(area);
-    let column = PROMPT.width() + tail(chats.filter(), room(area)).width();
-    let x = area.x + column as u16;
-    (area.height >= ABOVE && x < area.right()).then(|| Position::new(x, area.y + 1))
-}
-
-fn inner(area: Rect) -> Rect {
-    Rect {
-        x: area.x + area.width.min(1),
-        width: area.width.saturating_sub(2),
-        ..area
-    }
-}
-
-/// Columns for the filter, with its cursor.
-fn room(area: Rect) -> usize {
-    usize::from(area.width).saturating_sub(PROMPT.len() + 1)
-}
-
-/// As much of the end of `text` as fits into `width` columns.
-fn tail(text: &str, width: usize) -> &str {
-    let starts = text.char_indices().map(|(at, _)| at);
-    let fits = |at: &usize| text[*at..].width() <= width;
-    starts
-        .chain([text.len()])
-        .find(fits)
-        .map_or("", |at| &text[at..])
 }

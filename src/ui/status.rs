@@ -4,27 +4,22 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::app::overlay::Overlay;
 use crate::app::{App, Phase};
 use crate::ui::format::{self, UNKNOWN};
 use crate::ui::progress::Progress;
 use crate::ui::theme::Theme;
-use crate::ui::{fit, put_ends};
+use crate::ui::{fit, notice, put_ends};
 
 /// Draws the status bar.
 pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let inner = Rect {
-        x: area.x + area.width.min(1),
-        width: area.width.saturating_sub(2),
-        ..area
-    };
+    let inner = notice::inner(area);
     let dot = Span::styled(" · ", theme.dim);
-    let left = if let Some(notice) = app.notice() {
-        Line::styled(format!("› {notice}"), theme.accent)
-    } else {
+    let left = notice::line(app, theme, inner.width).unwrap_or_else(|| {
         // How to get help matters more than the last of the facts.
         let first = hints(app).first().map_or(0, |hint| hint.len() as u16 + 2);
         facts(app, theme, inner.width.saturating_sub(first))
-    };
+    });
     let room = inner.width.saturating_sub(left.width() as u16 + 2);
     let right = fit(
         hints(app)
@@ -63,31 +58,31 @@ fn facts(app: &App, theme: &Theme, width: u16) -> Line<'static> {
 
 /// The keys that matter now, the most important first.
 fn hints(app: &App) -> &'static [&'static str] {
-    if app.picker().is_some() {
-        return &["Enter load", "Esc close"];
+    match app.overlay() {
+        Overlay::Help(_) => &["Esc close"],
+        Overlay::Find(_) => &["Enter next", "Esc close", "Ctrl-P previous"],
+        Overlay::Search(_) => &["Enter take", "Ctrl-R older", "Esc back"],
+        Overlay::Picker(_) => &["Enter load", "Esc close"],
+        Overlay::Saved(_) => &["Enter open", "Esc close"],
+        Overlay::None => match app.popup() {
+            Some(list) if list.enter_runs => &["Enter run", "Tab complete", "Esc close"],
+            Some(_) => &["Tab complete", "↑↓ choose", "Esc close"],
+            None => chat_hints(app),
+        },
     }
-    if app.find().is_some() {
-        return &["Enter next", "Esc close", "Ctrl-P previous"];
-    }
-    if app.saved().is_some() {
-        return &["Enter open", "Esc close"];
-    }
-    match (app.phase(), app.help().is_some(), app.answering()) {
-        _ if app.searching() => &["Enter take", "Ctrl-R older", "Esc back"],
-        _ if app.popup().is_some_and(|list| list.enter_runs) => {
-            &["Enter run", "Tab complete", "Esc close"]
-        }
-        _ if app.popup().is_some() => &["Tab complete", "↑↓ choose", "Esc close"],
-        (Phase::Dead, _, _) => &["/reload", "q quit"],
-        (_, true, _) => &["Esc close"],
-        (_, false, true) => &["Ctrl-C stop", "Shift-Tab strategy"],
-        (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_), false, false) => {
+}
+
+fn chat_hints(app: &App) -> &'static [&'static str] {
+    match (app.phase(), app.answering()) {
+        (Phase::Dead, _) => &["/reload", "q quit"],
+        (_, true) => &["Ctrl-C stop", "Shift-Tab strategy"],
+        (Phase::Starting | Phase::Fetching(_) | Phase::Loading(_), false) => {
             if app.changing_models() {
                 &["Esc stop", "? help"]
             } else {
                 &["? help", "Ctrl-D quit"]
             }
         }
-        (Phase::Ready, false, false) => &["? help", "Shift-Tab strategy"],
+        (Phase::Ready, false) => &["? help", "Shift-Tab strategy"],
     }
 }

@@ -254,7 +254,7 @@ fn commands_change_the_conversation_in_line_mode() {
     assert_eq!(out, ANSWER.repeat(2));
     for part in [
         "/drop sends",
-        "There is no message yet",
+        "there is no message yet",
         "greedy: the same text",
     ] {
         assert!(err.contains(part), "{part}: {err}");
@@ -297,7 +297,7 @@ fn commands_tell_and_copy_in_line_mode() {
     assert_eq!(out, ANSWER);
     for part in [
         "No passes yet",
-        "There is no answer to copy",
+        "there is no answer to copy",
         "this session: ",
         "copied.md",
         "saved as ",

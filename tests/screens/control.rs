@@ -1,10 +1,12 @@
 //! Taking back, dropping, and setting: what the engine is told, what the screen shows.
 
 use insta::assert_snapshot;
+use speck::app::Msg;
 use speck::app::block::Kind;
 use speck::engine::protocol::{Event, FinishReason};
 
-use crate::user::{User, failure, options};
+use crate::keys::{says, says_not};
+use crate::user::{CODE, User, failure, options};
 
 const SIZE: (u16, u16) = (100, 30);
 
@@ -79,13 +81,13 @@ fn a_retry_takes_the_last_turn_back_and_sends_it_again() {
         "<a >fine",
         "",
     );
-    check("/retry<Enter>", &[], &[], "!", "");
+    check("/retry<Enter>", &[], &[], "", "/retry");
     check(
         "a<Enter>/new<Enter>/retry<Enter>",
         &[],
         &["send a", "reset"],
-        "!",
         "",
+        "/retry",
     );
 }
 
@@ -105,8 +107,14 @@ fn an_edit_puts_a_message_back_into_the_input() {
         "<a >fine",
         "b",
     );
-    check("a<Enter>/edit 2<Enter>", &[], &["send a"], "<a >fine !", "");
-    check("/edit x<Enter>", &[], &[], "!", "/edit x");
+    check(
+        "a<Enter>/edit 2<Enter>",
+        &[],
+        &["send a"],
+        "<a >fine",
+        "/edit 2",
+    );
+    check("/edit x<Enter>", &[], &[], "", "/edit x");
 }
 
 #[test]
@@ -171,9 +179,9 @@ fn options_are_set_listed_and_judged() {
     check(
         "/set top-p 2<Enter>",
         &[],
-        "top-p: 2 is not a number from 0 to 1.",
+        "top-p: 2 is not a number from 0 to 1",
     );
-    check("/set heat 2<Enter>", &[], "There is nothing called `heat`");
+    check("/set heat 2<Enter>", &[], "there is nothing called `heat`");
     check(
         "a<Enter>/set seed 7<Enter>",
         &["send a", "set seed 7"],
@@ -238,7 +246,13 @@ fn the_oldest_turns_are_dropped_for_a_message_that_did_not_fit() {
     // The engine has forgotten them all; the saved chat has not.
     assert_eq!(user.effects, ["rewind to 0 of 1"]);
 
-    check("a<Enter>/drop<Enter>", &[], &["send a"], "<a >fine !", "");
+    check(
+        "a<Enter>/drop<Enter>",
+        &[],
+        &["send a"],
+        "<a >fine",
+        "/drop",
+    );
 }
 
 #[test]
@@ -256,4 +270,34 @@ fn dropping_nothing_marks_nothing() {
     user.hear(Event::Dropped { turns: 0 });
     user.hear(failure("it does not fit", false));
     assert_eq!(shown(&user), "<a >fine <long > !");
+}
+
+/// The panel's numbers are those of the chat; what plain decoding costs is the machine's, and stays.
+#[test]
+fn another_chat_starts_the_panel_afresh() {
+    type Act = fn(&mut User);
+    let acts: [Act; 2] = [
+        |user| user.keys("/new<Enter>"),
+        |user| {
+            let chat = crate::saved::opened(None, "SmolLM2-135M-Instruct");
+            user.update(Msg::Session(chat));
+        },
+    ];
+    for act in acts {
+        let mut user = User::ready(SIZE);
+        user.keys("hello<Enter>");
+        user.stream(CODE, "draft", &[3]);
+        user.finish(FinishReason::EndOfTurn);
+        says(&user, "faster than plain");
+        act(&mut user);
+        says(&user, "—  no passes yet");
+        says(&user, "latest passes");
+        says(&user, "accepted  —");
+        says(&user, "now   —");
+        says(&user, "context   —/8192");
+        says(&user, "plain       24.6 tok/s");
+        user.keys("/stats<Enter>");
+        says(&user, "all answers: ");
+        says_not(&user, "this answer: ");
+    }
 }

@@ -50,6 +50,113 @@ fn other_keys() {
     check("?<Esc>a", &[], "a");
 }
 
+/// The help scrolls with every key that scrolls, and only what it names closes it.
+#[test]
+fn keys_in_the_help() {
+    let after = |keys: &str| {
+        let mut user = User::ready((80, 12));
+        user.keys(keys);
+        (user.app.help(), user.app.input().text())
+    };
+    let (end, _) = after(
+        &"?".chars()
+            .chain(" ".repeat(20).chars())
+            .collect::<String>(),
+    );
+    assert!(end.is_some_and(|line| line > 20), "{end:?}");
+    let page = after("? ").0;
+    let check = |keys: &str, line: Option<usize>, input: &str| {
+        assert_eq!(after(keys), (line, input.to_owned()), "{keys}");
+    };
+    check("?<End>", end, "");
+    check("?<End><Down><PgDn>", end, "");
+    check("?<End><Home>", Some(0), "");
+    check("?<Down><C-n><S-Down><Up>", Some(2), "");
+    check("?<C-n><C-p><C-p>", Some(0), "");
+    check("?<PgDn>", page, "");
+    check("?<PgDn><PgUp>", Some(0), "");
+    for key in ["<Esc>", "?", "q", "<Enter>", "<C-c>", "<C-d>"] {
+        check(&format!("?{key}"), None, "");
+    }
+    check("?x", None, "x");
+    for key in [
+        "Tab",
+        "S-Tab",
+        "C-r",
+        "C-f",
+        "C-t",
+        "C-l",
+        "C-z",
+        "C-w",
+        "C-u",
+        "C-k",
+        "C-y",
+        "C-_",
+        "C-a",
+        "C-e",
+        "C-j",
+        "C-g",
+        "Left",
+        "Backspace",
+    ] {
+        check(&format!("?<Down><{key}>"), Some(1), "");
+    }
+}
+
+/// What is being typed is there again, with the cursor where it was, whatever is done over it.
+#[test]
+fn what_stands_over_the_chat_changes_no_message() {
+    let harmless = [
+        "Home",
+        "End",
+        "Up",
+        "Down",
+        "Left",
+        "PgUp",
+        "PgDn",
+        "S-Up",
+        "C-a",
+        "C-e",
+        "C-b",
+        "C-w",
+        "C-u",
+        "C-k",
+        "C-y",
+        "C-_",
+        "C-j",
+        "C-g",
+        "C-t",
+        "C-l",
+        "C-n",
+        "C-p",
+        "Backspace",
+    ];
+    for (before, open) in [
+        ("kept", "<C-f>"),
+        ("kept", "<C-r>"),
+        ("kept", "<C-r>other<C-f>"),
+        ("", "/find a<Enter>"),
+        ("", "/model<Enter>"),
+        ("", "/resume<Enter>"),
+    ] {
+        for key in harmless {
+            let mut user = User::ready(SIZE);
+            user.keys(&format!("gone<C-w>{before}{open}<{key}>x?<Esc>!"));
+            let expect = format!("{before}!");
+            assert_eq!(user.app.input().text(), expect, "{open} {key}");
+        }
+    }
+}
+
+#[test]
+fn what_is_typed_while_a_chat_opens_is_kept() {
+    let mut user = User::ready(SIZE);
+    user.keys("/resume last<Enter>hello<Left><Enter><Backspace>");
+    user.update(Msg::Paste(" pasted ".to_owned()));
+    assert_eq!(user.app.input().text(), "hel pasted o");
+    assert_eq!(user.effects, ["Open(\"last\")"]);
+}
+
 #[test]
 fn strategies() {
     check("<S-Tab>", &["strategy lookup"], "");
@@ -65,7 +172,7 @@ fn strategies() {
         &["strategy lookup-transformers", "strategy plain"],
         "",
     );
-    check("/mode fast<Enter>", &[], "");
+    check("/mode fast<Enter>", &[], "/mode fast");
     check("/mode<Enter>", &[], "");
 }
 
@@ -110,10 +217,10 @@ fn the_quit_hint_expires() {
 fn unknown_commands_and_strategies_list_the_known_ones() {
     let mut user = User::ready(SIZE);
     user.keys("/nwe<Enter>");
-    says(&user, "There is no command `/nwe`");
-    says(&user, "Did you mean `/new`?");
+    says(&user, "no command `/nwe`");
+    says(&user, "did you mean /new?");
     user.keys("<C-c>/mode fast<Enter>");
-    says(&user, "There is no strategy `fast` here");
+    says(&user, "there is no strategy `fast` here");
     says(&user, "here: plain, draft (now),");
 }
 
@@ -262,7 +369,7 @@ fn new_lines_below_are_counted_until_the_end_is_seen() {
     says(&user, "↓ 7 new lines");
     user.keys("<End>");
     says_not(&user, "↓");
-    user.update(Msg::Scroll(-5));
+    user.keys("<Up><Up><Up><Up><Up>");
     says(&user, "↓ 5 lines below");
     user.keys("<Esc><Esc>");
     says_not(&user, "↓");

@@ -46,9 +46,56 @@ fn sizes() -> impl Iterator<Item = (u16, u16)> {
 fn draw_at(user: &mut User, size: (u16, u16), theme: &Theme) {
     user.size = size;
     // A frame may be drawn before the app hears of the new size.
-    user.buffer(theme);
+    draw(user, theme);
     user.update(Msg::Resize(size.0, size.1));
-    user.buffer(theme);
+    draw(user, theme);
+}
+
+/// The cursor stands inside the frame, if it is to be seen.
+fn draw(user: &User, theme: &Theme) {
+    let (buffer, cursor) = user.buffer(theme);
+    let inside = cursor.is_none_or(|cursor| buffer.area.contains(cursor));
+    assert!(inside, "{cursor:?} in {:?}", user.size);
+}
+
+/// What stands over the conversation, at every size at which something is left out of it.
+#[test]
+fn the_cursor_is_inside_the_frame() {
+    let theme = Theme::load("terminal", ColorDepth::Ansi16).unwrap();
+    let over: [(&str, State); 9] = [
+        ("nothing", User::ready),
+        ("picker", |size| typed(picking(size), "abc 日本語")),
+        ("saved chats", |size| typed(listed(size), "abc 日本語")),
+        ("input", |size| {
+            typed(
+                User::ready(size),
+                "a long input with 日本語 <C-j>lines<C-j>more",
+            )
+        }),
+        ("help", |size| typed(User::ready(size), "?")),
+        ("find", |size| {
+            typed(User::ready(size), "<C-f>nothing of that")
+        }),
+        ("search", |size| {
+            typed(User::ready(size), "a<C-c><C-r>not there at all")
+        }),
+        ("commands", |size| typed(User::ready(size), "/mo")),
+        ("refusal", |size| {
+            typed(User::ready(size), "/nothing<Enter>")
+        }),
+    ];
+    for (name, state) in over {
+        let mut user = state((80, 24));
+        for size in (1..=44).flat_map(|width| (1..=14).map(move |height| (width, height))) {
+            println!("{name} at {size:?}");
+            draw_at(&mut user, size, &theme);
+        }
+    }
+}
+
+fn typed(mut user: User, keys: &str) -> User {
+    user.keys(keys);
+    user
 }
 
 /// Each size with one of the states, each state with sizes of all kinds.
@@ -171,7 +218,6 @@ fn msg() -> impl Strategy<Value = Msg> {
         12 => key(),
         6 => event().prop_map(Msg::Engine),
         1 => any::<String>().prop_map(Msg::Paste),
-        1 => any::<i16>().prop_map(Msg::Scroll),
         1 => (0_u16..200, 0_u16..60).prop_map(|(width, height)| Msg::Resize(width, height)),
         1 => Just(Msg::Tick),
         1 => any::<String>().prop_map(|message| Msg::Engine(failure(&message, true))),

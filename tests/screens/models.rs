@@ -119,7 +119,7 @@ fn a_model_is_chosen_with_arrows_and_typing() {
     let user = picked(SIZE, "<Down><Down><Enter>");
     assert!(
         user.picture()
-            .contains("› weights and context need 44.2 GiB")
+            .contains("! weights and context need 44.2 GiB")
     );
     let mut user = picked(SIZE, "");
     user.update(Msg::Paste("1.5\x1b\nB".into()));
@@ -183,7 +183,7 @@ fn loading_can_be_stopped_and_can_fail() {
     user.hear(Event::NotLoaded(NotLoaded::Failed(
         "there is no \x1b file".into(),
     )));
-    assert!(user.picture().contains("there is no ␛ file"));
+    assert!(user.picture().contains("There is no ␛ file."));
     assert!(user.picture().contains("The models from before go on."));
     user.keys("hello<Enter>");
     assert_eq!(user.effects, ["load y.gguf auto", "send hello"]);

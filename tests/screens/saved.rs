@@ -12,11 +12,12 @@ use crate::user::{User, failure, ready};
 const SIZE: (u16, u16) = (100, 30);
 const SIZES: [(u16, u16); 4] = [(160, 50), (80, 24), (40, 12), (20, 5)];
 
-fn entry(id: &str, when: &str, turns: usize, title: &str) -> Entry {
+fn entry(id: &str, [when, brief]: [&str; 2], turns: usize, title: &str) -> Entry {
     Entry {
         id: Id::parse(id).unwrap(),
         updated: Timestamp::UNIX_EPOCH,
         when: when.to_owned(),
+        brief: brief.to_owned(),
         summary: Ok(Summary {
             name: None,
             first_words: title.to_owned(),
@@ -28,24 +29,24 @@ fn entry(id: &str, when: &str, turns: usize, title: &str) -> Entry {
 }
 
 fn entries() -> Vec<Entry> {
-    let mut bad = entry("20261101-0800-bad", "2026-11-01 08:00", 0, "");
+    let mut bad = entry("20261101-0800-bad", ["2026-11-01 08:00", "1 Nov"], 0, "");
     bad.summary = Err("it is empty".to_owned());
     vec![
         entry(
             "20261130-1432-k3f",
-            "2026-11-30 14:32",
+            ["2026-11-30 14:32", "14:32"],
             3,
             "Write is_palindrome(s) with a docstring and a test for it",
         ),
         entry(
             "20261129-0910-abc",
-            "2026-11-29 09:10",
+            ["2026-11-29 09:10", "29 Nov"],
             12,
             "日本語 \u{1b}[31m\nexplain \u{202e} TCP",
         ),
         entry(
             "20261128-2300-xyz",
-            "2026-11-28 23:00",
+            ["2026-11-28 23:00", "28 Nov"],
             1,
             "Why is the sky blue?",
         ),
@@ -60,7 +61,7 @@ pub fn listed(size: (u16, u16)) -> User {
     user
 }
 
-fn opened(unanswered: Option<&str>, model: &str) -> Note {
+pub fn opened(unanswered: Option<&str>, model: &str) -> Note {
     let turn = serde_json::json!({
         "time": "2026-11-30T14:32:00Z", "user": "Why is the \u{1b}sky blue?", "answer": "Because of **light**.",
         "reason": "end_of_turn", "model": model, "seed": null,
@@ -429,7 +430,7 @@ fn a_long_list_scrolls() {
     let many = |i| {
         entry(
             &format!("id-{i}"),
-            "2026-11-30 14:32",
+            ["2026-11-30 14:32", "14:32"],
             i,
             &format!("chat number {i}"),
         )

@@ -1,6 +1,7 @@
 //! What is typed: commands completed, the history searched, pastes, the editor; and what commands do.
 
 use speck::app::Msg;
+use speck::session::Note;
 
 use crate::keys::{SIZE, check, says, says_not};
 use crate::user::{CODE, User};
@@ -23,16 +24,16 @@ fn commands_are_completed() {
     check("/ne<Tab><C-_>", &[], "/ne");
     check("/mo<Esc><Enter>", &[], "/mo");
     check("/mo<Esc><Tab>", &[], "/mode ");
-    check("/mode xyz<Tab><Enter>", &[], "");
+    check("/mode xyz<Tab><Enter>", &[], "/mode xyz");
 }
 
 /// Enter runs what is typed, or what alone begins with it, but no guess.
 #[test]
 fn enter_does_not_guess() {
     for (typed, told) in [
-        ("/qt", "no command `/qt`. Did you mean `/quit`?"),
-        ("/mo", "Did you mean `/mode` or `/model`?"),
-        ("/", "`/` begins a command"),
+        ("/qt", "no command `/qt`: did you mean /quit?"),
+        ("/mo", "did you mean /mode or /model?"),
+        ("/", "/ begins a command"),
     ] {
         let mut user = User::ready(SIZE);
         user.keys(typed);
@@ -43,7 +44,7 @@ fn enter_does_not_guess() {
         assert_eq!(user.effects, [""; 0]);
         assert_eq!(user.app.input().text(), typed);
     }
-    check("/mode lo<Enter>", &[], "");
+    check("/mode lo<Enter>", &[], "/mode lo");
 }
 
 #[test]
@@ -120,7 +121,7 @@ fn the_editor_gets_the_text_and_gives_it_back() {
     user.update(Msg::Edited(Ok(format!("see {paste}"))));
     says(&user, "see [pasted 30 lines]");
     user.update(Msg::Edited(Err("vi\x1b[2J ended with code 1".to_owned())));
-    says(&user, "vi␛[2J ended with code 1");
+    says(&user, "Vi␛[2J ended with code 1.");
     says(&user, "see [pasted 30 lines]");
     user.update(Msg::Edited(Ok("short".to_owned())));
     assert_eq!(user.app.input().text(), "short");
@@ -155,7 +156,7 @@ fn a_huge_paste_is_refused_at_once() {
 
 #[test]
 fn copying_themes_and_statistics() {
-    check("/copy<Enter>", &[], "");
+    check("/copy<Enter>", &[], "/copy");
     check("/theme so<Enter>", &["list themes", "theme solarized"], "");
     check("/theme mine<Enter>", &["list themes", "theme mine"], "");
     let mut user = User::ready(SIZE);
@@ -171,20 +172,109 @@ fn copying_themes_and_statistics() {
         format!("copy the last code block: {code}"),
     ];
     assert_eq!(user.effects[1..], copied);
-    says(&user, "There is one answer only.");
+    says(&user, "there is one answer only");
+    user.keys("<C-u>");
     user.keys("/stats<Enter>");
-    says(&user, "this session: ");
+    says(&user, "all answers: ");
     says(&user, "draft: ");
     user.keys("/theme<Enter>");
     says(&user, "Themes: terminal (now), ");
-    user.update(Msg::Themed(Ok("light".to_owned())));
+    user.update(Msg::Themed("light".to_owned(), Ok(())));
     says(&user, "theme light");
-    user.update(Msg::Themed(Err("my.toml, line 3: unknown key".to_owned())));
-    says(&user, "my.toml, line 3: unknown key");
+    let why = "my.toml, line 3: unknown key";
+    user.update(Msg::Themed("my".to_owned(), Err(why.to_owned())));
+    says(&user, why);
+    assert_eq!(user.app.input().text(), "/theme my");
+    user.keys("<C-u>");
     user.update(Msg::Told(Ok("Copied it\x1b]52;c;aa\x07".to_owned())));
     says(&user, "Copied it␛]52;c;aa␇");
     user.keys("/theme <Up><Up><Down>");
     says(&user, "now");
     user.update(Msg::Themes(vec!["terminal".into(), "fresh".into()]));
     says(&user, "▸ fresh");
+}
+
+/// A command that cannot be done stays in the input and leaves nothing in the conversation. Why stands in the
+/// status bar, a phrase, until the next key.
+#[test]
+fn what_is_mistyped_can_be_corrected() {
+    let themed = Msg::Themed(
+        "my".to_owned(),
+        Err("my.toml, line 3: unknown key".to_owned()),
+    );
+    let refused = Msg::Session(Note::Refused("no saved chat begins with `nope`".to_owned()));
+    for (typed, told, came) in [
+        ("/nwe", "no command `/nwe`: did you mean /new?", None),
+        ("/new now", "nothing can follow /new", None),
+        ("/show all", "/show takes `tokens`, not `all`", None),
+        ("/mode fast", "there is no strategy `fast` here", None),
+        ("/set heat 2", "there is nothing called `heat` to set", None),
+        (
+            "/set temperature hot",
+            "temperature: it is not a number",
+            None,
+        ),
+        ("/edit zero", "/edit takes a number", None),
+        ("/edit 3", "there is no message yet", None),
+        ("/retry", "there is no message yet", None),
+        (
+            "/drop",
+            "/drop sends a message again that did not fit",
+            None,
+        ),
+        ("/copy all", "/copy takes a number", None),
+        ("/copy", "there is no answer to copy yet", None),
+        ("/export", "nothing was said yet", None),
+        ("/theme my", "my.toml, line 3: unknown key", Some(themed)),
+        (
+            "/resume nope",
+            "no saved chat begins with `nope`",
+            Some(refused),
+        ),
+    ] {
+        let mut user = User::ready((160, 30));
+        user.keys(&format!("{typed}<Esc><Enter>"));
+        if let Some(came) = came {
+            user.update(came);
+        }
+        user.wait(60_000);
+        says(&user, &format!("! {told}"));
+        let notice = user.app.notice().unwrap();
+        assert!(
+            !notice.ends_with('.') && !notice.starts_with(char::is_uppercase),
+            "{notice}"
+        );
+        assert_eq!(user.app.input().text(), typed);
+        assert!(user.app.transcript().is_empty(), "{typed}");
+        assert!(user.app.popup().is_none(), "{typed}");
+        user.keys("<Left>");
+        says_not(&user, told);
+    }
+}
+
+/// Where the status bar is too narrow for it, or is not there, it stands above the input.
+#[test]
+fn a_notice_is_told_whole_at_every_size() {
+    for size in [(160, 50), (80, 24), (60, 16), (40, 12), (30, 8), (20, 8)] {
+        let mut user = User::ready(size);
+        user.keys("/nwe<Enter>");
+        let told: String = user
+            .picture()
+            .lines()
+            .map(|line| line.split('│').next().unwrap().trim().to_owned() + " ")
+            .collect();
+        let whole =
+            "no command `/nwe`: did you mean /new? /help lists all, // sends it as a message";
+        assert!(told.contains(whole), "{size:?}: {}", user.picture());
+    }
+}
+
+/// `/nwe` as typed, and what stands there then.
+#[test]
+fn a_refusal_is_pictured() {
+    crate::pictures::pictures("refusal", |size| {
+        let mut user = crate::states::streaming(size);
+        user.keys("/nwe<Enter>");
+        user
+    });
 }

@@ -141,7 +141,7 @@ fn a_chat_is_picked_from_the_list() {
     pty.keys(ENTER);
     pty.wait("the list", |screen| {
         let contents = screen.contents();
-        contents.contains("Saved chats") && contents.contains("first question")
+        contents.contains("saved chats") && contents.contains("first question")
     });
     pty.keys(ENTER);
     let screen = pty.wait("the conversation", |screen| {
@@ -149,7 +149,7 @@ fn a_chat_is_picked_from_the_list() {
             .contents()
             .contains("so that there is something to copy")
     });
-    assert!(!screen.contains("Saved chats"), "{screen}");
+    assert!(!screen.contains("saved chats"), "{screen}");
     pty.keys("second question");
     pty.keys(ENTER);
     pty.wait("the next answer", |screen| {

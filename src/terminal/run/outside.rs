@@ -47,11 +47,11 @@ impl Screen {
         let themed = match self.themes.load(&name) {
             Ok(theme) => {
                 self.theme = theme;
-                Ok(name)
+                Ok(())
             }
             Err(error) => Err(format!("{error:#}")),
         };
-        self.update(Msg::Themed(themed)).map(drop)
+        self.update(Msg::Themed(name, themed)).map(drop)
     }
 
     pub(super) fn list_themes(&mut self) -> io::Result<()> {
