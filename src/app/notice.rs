@@ -99,8 +99,9 @@ impl App {
     }
 }
 
-/// With a capital and a full stop.
+/// The text, cleaned, with a capital and a full stop.
 pub(super) fn whole_sentence(text: &str) -> String {
+    let text = clean(text);
     let text = sentence(text.trim_end());
     let stop = if text.ends_with(['.', '!', '?', '…', ':']) {
         ""
@@ -123,6 +124,7 @@ mod tests {
         );
         check("It broke.\nBadly.\n", "It broke.\nBadly.");
         check("Really?", "Really?");
+        check("so\r", "So␍.");
         check("", ".");
     }
 }

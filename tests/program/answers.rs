@@ -298,7 +298,7 @@ fn commands_tell_and_copy_in_line_mode() {
     for part in [
         "No passes yet",
         "there is no answer to copy",
-        "this session: ",
+        "all answers: ",
         "copied.md",
         "saved as ",
     ] {

@@ -65,7 +65,7 @@ fn something_failed_before() {
         pty.keys(CTRL_D);
     });
     check("a panic of the engine", 0, |pty| {
-        ask(pty, "please panic", "a bug in speck");
+        ask(pty, "please panic", "A bug in speck");
         clear(pty);
         pty.keys(CTRL_D);
     });

@@ -277,7 +277,7 @@ fn a_panic_of_the_engine_is_a_message() {
     pty.keys("please panic");
     pty.wait_for("please panic");
     pty.keys(ENTER);
-    let screen = pty.wait_for("a bug in speck");
+    let screen = pty.wait_for("A bug in speck");
     assert!(!screen.contains("panicked at"), "{screen}");
     pty.keys("go on");
     pty.wait_for("go on");
