@@ -32,7 +32,8 @@ pub use conversation::{Conversation, Unanswered};
 pub use file::{InUse, SessionFile};
 pub use folder::{Entry, Folder};
 pub use id::Id;
-pub use saver::{Saver, Setup};
+pub use saver::Saver;
+pub use writer::Setup;
 
 /// What a front end may ask of the [`Saver`]; each is answered by a [`Note`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,26 +12,14 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::record::Settings;
-use super::writer::Writer;
-use super::{Ended, Folder, News, Note, Opened, Request, SessionFile};
+use super::writer::{Setup, Writer};
+use super::{Ended, News, Note, Opened, Request, SessionFile};
 use crate::engine::protocol::{Command, Event, Round};
 
 /// How often a write that failed is tried again.
 const RETRY: Duration = Duration::from_secs(2);
 /// How long the end of the program waits for the disk.
 const END: Duration = Duration::from_secs(2);
-
-/// What a saver needs to know.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    /// Where saved chats are, if there is such a place.
-    pub folder: Option<Folder>,
-    /// Whether what is said is saved; lists, opening and exports work without.
-    pub save: bool,
-    /// How this run is set up.
-    pub settings: Settings,
-}
 
 /// What the thread is told.
 enum Job {
@@ -59,12 +47,6 @@ pub struct Saver {
     to: Sender<Job>,
     queue: Arc<Queue>,
     notes: UnboundedSender<Note>,
-}
-
-/// Ends saving from another thread, when the one that has the [`Saver`] cannot.
-#[derive(Clone)]
-pub struct Closer {
-    to: Sender<Job>,
 }
 
 impl Saver {
@@ -136,13 +118,21 @@ impl Saver {
 
     /// Writes what there is and ends the thread: what became of the chat.
     pub fn end(self) -> Ended {
-        self.closer().close(END)
+        self.close()
     }
 
-    /// A way to end saving from another thread.
-    pub fn closer(&self) -> Closer {
-        Closer {
-            to: self.to.clone(),
+    fn close(&self) -> Ended {
+        let (ended, wait) = mpsc::sync_channel(1);
+        if self.to.send(Job::End(ended)).is_err() {
+            return Ended::default();
+        }
+        match wait.recv_timeout(END) {
+            Ok(ended) => ended,
+            Err(RecvTimeoutError::Disconnected) => Ended::default(),
+            Err(RecvTimeoutError::Timeout) => Ended {
+                unsaved: Some(format!("the disk did not answer within {END:?}")),
+                ..Ended::default()
+            },
         }
     }
 
@@ -161,25 +151,7 @@ impl Saver {
 
 impl Drop for Saver {
     fn drop(&mut self) {
-        self.closer().close(END);
-    }
-}
-
-impl Closer {
-    /// Writes what there is, waiting for at most `limit`.
-    pub fn close(&self, limit: Duration) -> Ended {
-        let (ended, wait) = mpsc::sync_channel(1);
-        if self.to.send(Job::End(ended)).is_err() {
-            return Ended::default();
-        }
-        match wait.recv_timeout(limit) {
-            Ok(ended) => ended,
-            Err(RecvTimeoutError::Disconnected) => Ended::default(),
-            Err(RecvTimeoutError::Timeout) => Ended {
-                unsaved: Some(format!("the disk did not answer within {limit:?}")),
-                ..Ended::default()
-            },
-        }
+        self.close();
     }
 }
 

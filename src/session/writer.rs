@@ -11,10 +11,20 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::book::Book;
 use super::record::{Record, Settings};
 use super::recorder::{Now, Recorder, Step};
-use super::saver::Setup;
-use super::{Conversation, Ended, Id, News, Note, Opened, Request, SessionFile, export};
+use super::{Conversation, Ended, Folder, Id, News, Note, Opened, Request, SessionFile, export};
 use crate::clean::clean;
 use crate::engine::protocol::{Command, Event, ModelRef};
+
+/// What a saver needs to know.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Where saved chats are, if there is such a place.
+    pub folder: Option<Folder>,
+    /// Whether what is said is saved; lists, opening and exports work without.
+    pub save: bool,
+    /// How this run is set up.
+    pub settings: Settings,
+}
 
 /// Bytes of text that wait to be written at most.
 pub const MAX_WAITING: usize = 64 << 20;

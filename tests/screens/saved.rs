@@ -380,7 +380,7 @@ fn commands_ask_the_one_who_saves() {
     let mut user = User::ready(SIZE);
     user.keys("/save my chat<Enter>/save<Enter>/export<Enter>");
     assert_eq!(user.effects, ["Save(Some(\"my chat\"))", "Save(None)"]);
-    says(&user, "Nothing was said yet that could be written");
+    says(&user, "nothing was said yet");
     let mut user = User::ready(SIZE);
     user.keys("hi<Enter>/resume<Enter>");
     assert_eq!(user.effects, ["send hi"]);
