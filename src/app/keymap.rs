@@ -253,7 +253,7 @@ pub const BINDINGS: &[Binding] = &[
         "Ctrl-Y",
         "put back the deleted",
     ),
-    // Terminals send Ctrl-_ as the byte 0x1f, which crossterm calls Ctrl-7.
+    // Terminals send Ctrl-_ as the byte 0x1f, which is Ctrl-7.
     bind(
         &[(CTRL, KeyCode::Char('_')), (CTRL, KeyCode::Char('7'))],
         Action::Edit(Edit::Undo),

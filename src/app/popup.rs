@@ -146,7 +146,7 @@ impl App {
 fn may_be_left_out(typed: &str) -> bool {
     let words = typed.strip_prefix('/').and_then(|it| it.split_once(' '));
     words.is_some_and(|(name, argument)| {
-        let command = Command::named(name);
+        let command = Command::meant_by(name);
         let optional = command.is_some_and(|it| matches!(it.argument, Argument::Optional(_)));
         optional && argument.trim().is_empty()
     })
@@ -171,7 +171,7 @@ fn offer(app: &App, typed: &str) -> Offer {
             certain,
         };
     };
-    let Some(command) = Command::named(name) else {
+    let Some(command) = Command::meant_by(name) else {
         return Offer {
             title: "",
             rows: Vec::new(),

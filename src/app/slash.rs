@@ -5,7 +5,7 @@
 //! `/`, and a text of several lines is always a message.
 
 use crate::app::App;
-use crate::app::likeness::likeness;
+use crate::app::likeness::{best, likeness};
 use crate::app::wrap::cut;
 
 /// Columns of what was typed that are told when it is no command.
@@ -347,14 +347,12 @@ impl Command {
     }
 
     /// The command that can be meant: of this name, or the only one that begins so; `exit` is `quit`.
-    fn meant_by(typed: &str) -> Option<&'static Self> {
-        let typed = typed.to_lowercase();
-        let begun = COMMANDS.iter().filter(|it| it.name.starts_with(&typed));
-        match (typed.as_str(), &begun.collect::<Vec<_>>()[..]) {
-            ("exit", _) => Self::named("quit"),
-            (_, [only]) => Some(only),
-            (_, _) => Self::named(&typed),
+    pub fn meant_by(typed: &str) -> Option<&'static Self> {
+        if typed.eq_ignore_ascii_case("exit") {
+            return Self::named("quit");
         }
+        let (found, is_certain) = best(COMMANDS, typed, |command| command.name);
+        found.first().copied().filter(|_| is_certain)
     }
 
     /// How it is typed: `/mode NAME`; what can be left out stands in brackets.
@@ -409,11 +407,12 @@ pub fn parse(text: &str) -> Parsed {
 /// That there is no such command, and those that may be meant.
 fn unknown(name: &str) -> String {
     if name.is_empty() {
-        return "/ begins a command: Tab completes it, ↑ ↓ choose one, /help lists all".to_owned();
+        return "/ begins a command: /help lists all".to_owned();
     }
+    let lower = name.to_lowercase();
     let begun: Vec<String> = COMMANDS
         .iter()
-        .filter(|command| command.name.starts_with(name))
+        .filter(|command| command.name.starts_with(&lower))
         .map(|command| format!("/{}", command.name))
         .collect();
     let meant = if begun.is_empty() {

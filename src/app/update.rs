@@ -42,6 +42,7 @@ impl App {
             },
             Msg::Paste(text) => {
                 self.notice = None;
+                self.quit_until = None;
                 self.take_paste(&text);
                 Vec::new()
             }
@@ -54,6 +55,7 @@ impl App {
                 Vec::new()
             }
             Msg::Edited(result) => {
+                self.quit_until = None;
                 self.edited(result);
                 Vec::new()
             }
@@ -380,7 +382,9 @@ impl App {
     /// Whether a theme is about to be chosen.
     fn names_theme(&self) -> bool {
         let typed = self.input.command_line();
-        typed.is_some_and(|typed| typed.starts_with("/theme"))
+        let name = typed.and_then(|typed| typed[1..].split_whitespace().next());
+        let command = name.and_then(Row::meant_by);
+        command.is_some_and(|command| command.name == "theme")
     }
 
     fn toggle_panel(&mut self) {

@@ -274,6 +274,10 @@ impl Screen {
 
     fn input(&mut self, inputs: Vec<Input>) -> io::Result<Option<Exit>> {
         for input in inputs {
+            // What was typed after the key that started an editor is not for the message that it has.
+            if self.editor.is_some() {
+                break;
+            }
             let msg = match input {
                 Input::Key(key) => Msg::Key(key),
                 Input::Paste(text) => Msg::Paste(text),

@@ -63,6 +63,7 @@ fn hints(app: &App) -> &'static [&'static str] {
         Overlay::Find(_) => &["Enter next", "Esc close", "Ctrl-P previous"],
         Overlay::Search(_) => &["Enter take", "Ctrl-R older", "Esc back"],
         Overlay::Picker(_) => &["Enter load", "Esc close"],
+        Overlay::Saved(saved) if saved.is_opening() => &["Ctrl-D quit"],
         Overlay::Saved(_) => &["Enter open", "Esc close"],
         Overlay::None => match app.popup() {
             Some(list) if list.enter_runs => &["Enter run", "Tab complete", "Esc close"],

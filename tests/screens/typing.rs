@@ -158,6 +158,7 @@ fn a_huge_paste_is_refused_at_once() {
 fn copying_themes_and_statistics() {
     check("/copy<Enter>", &[], "/copy");
     check("/theme so<Enter>", &["list themes", "theme solarized"], "");
+    check("/th so<Enter>", &["list themes", "theme solarized"], "");
     check("/theme mine<Enter>", &["list themes", "theme mine"], "");
     let mut user = User::ready(SIZE);
     user.keys("/stats<Enter>");

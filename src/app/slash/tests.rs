@@ -57,6 +57,7 @@ fn what_is_wrong_is_told_with_what_to_do() {
         "/mod draft",
         &["no command `/mod`: did you mean /mode or /model?"],
     );
+    wrong("/MO", &["did you mean /mode or /model?"]);
     wrong("/modle", &["did you mean /model [REF]?"]);
     wrong("/etc/hosts", &["no command `/etc/hosts`: /help lists"]);
     wrong("/qt", &["no command `/qt`: did you mean /quit?"]);

@@ -63,8 +63,11 @@ enum State {
     Escape { ends_string: bool },
     /// After ESC and `[` or `O`: the bytes since then.
     Sequence(Introducer, Vec<u8>),
-    /// In a reply with text, such as a colour: after ESC and one of `]`, `P`, `^`, `_`, `X`.
-    String(Introducer, Length),
+    /// In a control string, a reply with text such as a colour: after ESC and one of `]`, `P`, `_`.
+    ControlString {
+        introducer: Introducer,
+        has_content: bool,
+    },
     /// What a paste has so far that is not given yet.
     Paste(Vec<u8>),
 }
@@ -75,12 +78,6 @@ struct Introducer {
     byte: u8,
     /// It came in one read with ESC: a key with Alt, not two keys.
     with_alt: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Length {
-    Nothing,
-    Something,
 }
 
 impl Decoder {
@@ -122,7 +119,10 @@ impl Decoder {
                 State::Text => self.text(rest, now),
                 State::Escape { ends_string } => self.escape(byte, is_first, *ends_string, now),
                 State::Sequence(..) => self.sequence(byte, now),
-                State::String(introducer, length) => self.string(byte, *introducer, *length, now),
+                State::ControlString {
+                    introducer,
+                    has_content,
+                } => self.control_string(byte, *introducer, *has_content, now),
                 State::Paste(_) => self.paste(rest, now),
             };
             rest = &rest[used..];
@@ -133,7 +133,7 @@ impl Decoder {
     fn text(&mut self, rest: &[u8], now: Instant) -> usize {
         if rest[0] == ESC {
             self.cut.clear();
-            self.begin_escape(false, now);
+            self.wait(State::Escape { ends_string: false }, self.hold, now);
             return 1;
         }
         let run = rest.split(|&byte| byte == ESC).next().unwrap_or(rest);
@@ -154,8 +154,12 @@ impl Decoder {
         match byte {
             b'\\' if ends_string => self.begin_text(),
             b'[' | b'O' => self.wait(State::Sequence(introducer, Vec::new()), self.hold, now),
-            b']' | b'P' | b'^' | b'_' | b'X' => {
-                self.wait(State::String(introducer, Length::Nothing), self.hold, now);
+            b']' | b'P' | b'_' => {
+                let state = State::ControlString {
+                    introducer,
+                    has_content: false,
+                };
+                self.wait(state, self.hold, now);
             }
             _ => {
                 let is_key = is_first || matches!(byte, ESC | CTRL_C);
@@ -180,6 +184,11 @@ impl Decoder {
         match byte {
             b' '..=b'?' if bytes.len() < LONGEST_SEQUENCE => bytes.push(byte),
             _ if is_second_bracket => bytes.push(byte),
+            b'@'..=b'~' if introducer.byte == b'O' && is_first && !keys::ends_ss3(byte) => {
+                let introducer = *introducer;
+                self.typed_apart(introducer);
+                return 0;
+            }
             b'@'..=b'~' => {
                 bytes.push(byte);
                 if bytes == PASTE_BEGINS {
@@ -203,19 +212,33 @@ impl Decoder {
         1
     }
 
-    fn string(&mut self, byte: u8, introducer: Introducer, length: Length, now: Instant) -> usize {
+    fn control_string(
+        &mut self,
+        byte: u8,
+        introducer: Introducer,
+        has_content: bool,
+        now: Instant,
+    ) -> usize {
         match byte {
-            BEL | CAN | SUB if length == Length::Something => self.begin_text(),
-            ESC if length == Length::Something => self.begin_escape(true, now),
+            BEL | CAN | SUB if has_content => self.begin_text(),
+            ESC if has_content => self.wait(State::Escape { ends_string: true }, PATIENCE, now),
             // Cut, and typed after.
             ..b' ' => {
                 self.give_up();
                 return 0;
             }
-            _ if length == Length::Nothing => {
-                self.wait(State::String(introducer, Length::Something), PATIENCE, now);
+            _ if has_content => {}
+            _ if begins_reply(introducer.byte, byte) => {
+                let state = State::ControlString {
+                    introducer,
+                    has_content: true,
+                };
+                self.wait(state, PATIENCE, now);
             }
-            _ => {}
+            _ => {
+                self.typed_apart(introducer);
+                return 0;
+            }
         }
         1
     }
@@ -250,8 +273,14 @@ impl Decoder {
         match state {
             State::Escape { ends_string: false } => self.character(char::from(ESC)),
             State::Sequence(introducer, bytes) if bytes.is_empty() => self.typed(introducer),
-            State::String(introducer, Length::Nothing) => self.typed(introducer),
-            State::Text | State::Escape { .. } | State::Sequence(..) | State::String(..) => {}
+            State::ControlString {
+                introducer,
+                has_content: false,
+            } => self.typed(introducer),
+            State::Text
+            | State::Escape { .. }
+            | State::Sequence(..)
+            | State::ControlString { .. } => {}
             State::Paste(mut text) => {
                 let rest = text.split_off(text.len() - cut_end(&text));
                 self.pasted(&text);
@@ -276,6 +305,15 @@ impl Decoder {
             .strip_prefix(b"\x1b[")
             .is_some_and(|bytes| keys::of_sequence(bytes).is_some());
         !goes_on && (is_character || is_sequence)
+    }
+
+    /// ESC and what follows are keys of their own: text follows that is no part of a sequence.
+    fn typed_apart(&mut self, introducer: Introducer) {
+        self.begin_text();
+        self.typed(Introducer {
+            with_alt: false,
+            ..introducer
+        });
     }
 
     fn typed(&mut self, introducer: Introducer) {
@@ -308,14 +346,20 @@ impl Decoder {
         self.alt = false;
     }
 
-    fn begin_escape(&mut self, ends_string: bool, now: Instant) {
-        self.wait(State::Escape { ends_string }, self.hold, now);
-    }
-
     fn wait(&mut self, state: State, time: Duration, now: Instant) {
         self.state = state;
         self.until = Some(now + time);
         self.alt = false;
+    }
+}
+
+/// Whether a control string that a terminal sends can begin so: DCS with a number, `>` or `!`, OSC with a number
+/// or a title's letter, APC with kitty's `G`.
+fn begins_reply(introducer: u8, first: u8) -> bool {
+    match introducer {
+        b'P' => matches!(first, b'0'..=b'9' | b'>' | b'!'),
+        b']' => matches!(first, b'0'..=b'9' | b'l' | b'L'),
+        _ => first == b'G',
     }
 }
 

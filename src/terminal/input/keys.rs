@@ -66,6 +66,11 @@ pub fn of_sequence(sequence: &[u8]) -> Option<KeyEvent> {
     Some(KeyEvent::new(code, modifiers))
 }
 
+/// Whether a key's sequence that begins with `ESC O` can end so: the arrows, Home, End, F1 to F4, the number pad.
+pub fn ends_ss3(byte: u8) -> bool {
+    matches!(byte, b'A'..=b'D' | b'F' | b'H' | b'M' | b'P'..=b'S' | b'X' | b'j'..=b'y')
+}
+
 /// A parameter up to its first `:`; `default` where it is empty.
 fn number(parameter: &str, default: u32) -> Option<u32> {
     match parameter.split(':').next()? {

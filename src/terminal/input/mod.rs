@@ -9,4 +9,4 @@ mod keys;
 mod reader;
 
 pub use decoder::{Decoder, Input};
-pub use reader::{Read, Reader};
+pub use reader::{Reader, TimedRead};

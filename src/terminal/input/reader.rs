@@ -27,11 +27,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 const ENDS: Duration = Duration::from_millis(100);
 
 /// What was read, and when.
-pub type Read = (Instant, Vec<u8>);
+pub type TimedRead = (Instant, Vec<u8>);
 
 /// Reads standard input, a terminal in raw mode, until it is dropped.
 pub struct Reader {
-    reads: Receiver<io::Result<Read>>,
+    reads: Receiver<io::Result<TimedRead>>,
     /// Closed to end the thread.
     wake: Option<PipeWriter>,
     /// Disconnected when the thread has ended.
@@ -56,7 +56,7 @@ impl Reader {
     }
 
     /// The next bytes; an error, or `None`, when there will be no more.
-    pub async fn next(&mut self) -> Option<io::Result<Read>> {
+    pub async fn next(&mut self) -> Option<io::Result<TimedRead>> {
         self.reads.recv().await
     }
 }
@@ -71,7 +71,7 @@ impl Drop for Reader {
 }
 
 /// Sends what is read until `woken` is closed on the other side, or there is no more.
-fn read_until(woken: &PipeReader, send: &Sender<io::Result<Read>>) {
+fn read_until(woken: &PipeReader, send: &Sender<io::Result<TimedRead>>) {
     let mut buffer = vec![0; LONGEST];
     loop {
         let read = match read(woken, &mut buffer) {

@@ -12,7 +12,7 @@ use tokio::sync::oneshot::Receiver;
 use super::super::editor::Editor;
 use super::super::exit::Exit;
 use super::super::guard::restore;
-use super::super::input::{Read, Reader};
+use super::super::input::{Reader, TimedRead};
 use super::super::{clipboard, history_file};
 use super::{Outcome, Screen};
 use crate::app::Msg;
@@ -96,7 +96,7 @@ pub(super) fn start_history(
 }
 
 /// What the terminal's next read gave; waits for ever while it is not read.
-pub(super) async fn next_read(reader: &mut Option<Reader>) -> Option<io::Result<Read>> {
+pub(super) async fn next_read(reader: &mut Option<Reader>) -> Option<io::Result<TimedRead>> {
     match reader {
         Some(reader) => reader.next().await,
         None => pending().await,

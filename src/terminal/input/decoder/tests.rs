@@ -100,6 +100,25 @@ fn esc_together_with_a_character_is_alt() {
 }
 
 #[test]
+fn text_that_follows_esc_in_one_read_is_not_lost() {
+    for text in ["Please", "]so", "_x", "^x", "OK", "Xerox"] {
+        let read = format!("\x1b{text}");
+        let got = decode(&[read.as_bytes(), "⏳".as_bytes()]);
+        let rest = &text[1..];
+        assert!(got.ends_with(&typed(rest)), "{text}: {got:?}");
+    }
+    check(&["\x1bPlease"], &typed("\x1bPlease"));
+    check(&["\x1bOK"], &typed("\x1bOK"));
+    check(&["\x1b", "Please"], &typed("\x1bPlease"));
+}
+
+#[test]
+fn the_end_of_a_reply_may_come_late() {
+    check(&["\x1b]11;rgb:0/0/0\x1b", "…", "\\x"], &typed("x"));
+    check(&["\x1b]11;rgb:0/0/0\x1b", "⏳", "x"], &typed("x"));
+}
+
+#[test]
 fn sequences_are_put_together_wherever_they_were_cut() {
     let up = [key(KeyCode::Up)];
     check(&["\x1b[A"], &up);
