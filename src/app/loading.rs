@@ -7,7 +7,7 @@ use crate::app::overlay::Overlay;
 use crate::app::picker::Picker;
 use crate::app::{App, Effect, Phase, Shown};
 use crate::cancel::Cancel;
-use crate::engine::protocol::{Command, ModelEntry, ModelRef, NotLoaded};
+use crate::engine::protocol::{Command, ModelRef, NotLoaded};
 
 /// Models that were asked for and are not there yet.
 #[derive(Debug)]
@@ -20,14 +20,6 @@ impl App {
     pub(super) fn pick_model(&mut self) -> Vec<Effect> {
         self.open(Overlay::Picker(Picker::default()));
         vec![Effect::ListModels]
-    }
-
-    /// What the picker can show.
-    pub(super) fn models_listed(&mut self, entries: Vec<ModelEntry>) {
-        let current = self.ready.as_ref().map(|ready| &ready.models.target);
-        if let Overlay::Picker(picker) = &mut self.overlay {
-            picker.fill(entries, current.map(String::as_str));
-        }
     }
 
     /// Loads the target of this name with the draft that fits it.

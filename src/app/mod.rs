@@ -8,6 +8,7 @@ pub mod block;
 pub mod conversation;
 pub mod copy;
 pub mod draft;
+pub mod filtered;
 pub mod find;
 pub mod geometry;
 pub mod help;

@@ -68,7 +68,7 @@ impl App {
     pub(super) fn take_paste(&mut self, text: &str) {
         match &mut self.overlay {
             Overlay::Picker(picker) => picker.paste(text),
-            Overlay::Saved(saved) if !saved.is_opening() => self.filter_saved(text),
+            Overlay::Saved(saved) if !saved.is_opening() => saved.paste(text),
             Overlay::Find(_) => self.paste_into_find(text),
             Overlay::Search(_) => self.paste(text.lines().next().unwrap_or_default()),
             Overlay::Help(_) => {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::app::block::{Answer, AnswerState, Block, Kind, Summary};
 use crate::app::conversation::Conversation;
-use crate::app::input::Edit;
+use crate::app::filtered::{Asked, Filtered, Searched};
 use crate::app::keymap::Action;
 use crate::app::notice::whole_sentence;
 use crate::app::overlay::Overlay;
@@ -15,16 +15,10 @@ use crate::session::export::{self, Part, one_line, said, you};
 use crate::session::record::{Reason, Turn};
 use crate::session::{Entry, Id, News, Note, Opened, Request, Unanswered};
 
-/// The longest text that the list is filtered by, in characters.
-const MAX_FILTER: usize = 100;
-
 /// The list of saved chats, open over the conversation.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct SavedChats {
-    /// `None` while they are being read.
-    items: Option<Vec<Item>>,
-    filter: String,
-    selected: usize,
+    list: Filtered<Item>,
     /// Whether one has been picked and is being opened.
     opening: bool,
     /// What was typed to open one at once.
@@ -65,45 +59,16 @@ impl From<Entry> for Item {
     }
 }
 
+impl Searched for Item {
+    fn text(&self) -> String {
+        format!("{} {} {}", self.id, self.title, self.model)
+    }
+}
+
 impl SavedChats {
-    /// Those that the filter lets through; `None` while they are being read.
-    pub fn shown(&self) -> Option<Vec<&Item>> {
-        let words: Vec<String> = self
-            .filter
-            .split_whitespace()
-            .map(str::to_lowercase)
-            .collect();
-        let fits = |item: &Item| {
-            let text = format!("{} {} {}", item.id, item.title, item.model).to_lowercase();
-            words.iter().all(|word| text.contains(word))
-        };
-        Some(
-            self.items
-                .as_ref()?
-                .iter()
-                .filter(|item| fits(item))
-                .collect(),
-        )
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.items.as_ref().map_or(0, Vec::len)
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// What was typed to filter them; clean.
-    pub fn filter(&self) -> &str {
-        &self.filter
-    }
-
-    /// Which of those that are shown is marked.
-    pub fn selected(&self) -> usize {
-        self.selected
+    /// The chats, once they are read.
+    pub fn list(&self) -> &Filtered<Item> {
+        &self.list
     }
 
     /// Whether one is being opened.
@@ -111,11 +76,9 @@ impl SavedChats {
         self.opening
     }
 
-    fn step(&mut self, by: isize) {
-        let last = self
-            .shown()
-            .map_or(0, |shown| shown.len().saturating_sub(1));
-        self.selected = self.selected.saturating_add_signed(by).min(last);
+    /// Takes a paste into the filter.
+    pub(super) fn paste(&mut self, text: &str) {
+        self.list.paste(text);
     }
 }
 
@@ -161,66 +124,19 @@ impl App {
             );
             return (!goes_on).then(Vec::new);
         }
-        match action {
-            Action::Up | Action::LineUp | Action::HistoryBack => saved.step(-1),
-            Action::Down | Action::LineDown | Action::HistoryForward => saved.step(1),
-            Action::PageUp => saved.step(-page),
-            Action::PageDown => saved.step(page),
-            Action::Home => saved.step(isize::MIN),
-            Action::End => saved.step(isize::MAX),
-            Action::Send => {
-                let picked = saved
-                    .shown()?
-                    .get(saved.selected)
-                    .map(|item| item.id.clone());
-                if let Some(id) = picked {
+        match saved.list.act(action, page) {
+            Asked::Nothing => {}
+            Asked::Take => {
+                if let Some(item) = saved.list.choice() {
+                    let id = item.id.to_string();
                     saved.opening = true;
-                    return Some(vec![Effect::Session(Request::Open(id.to_string()))]);
+                    return Some(vec![Effect::Session(Request::Open(id))]);
                 }
             }
-            Action::Edit(Edit::Insert(c)) => self.filter_saved(c.encode_utf8(&mut [0; 4])),
-            Action::Help => self.filter_saved("?"),
-            Action::Edit(Edit::Backspace) => {
-                saved.filter.pop();
-                saved.selected = 0;
-            }
-            Action::Edit(Edit::DeleteToStart | Edit::DeleteWord) => {
-                saved.filter.clear();
-                saved.selected = 0;
-            }
-            Action::Escape | Action::Interrupt | Action::EndOfInput => self.close(),
-            Action::Complete
-            | Action::SearchHistory
-            | Action::OpenEditor
-            | Action::Find
-            | Action::Edit(
-                Edit::Newline
-                | Edit::Delete
-                | Edit::DeleteToEnd
-                | Edit::Yank
-                | Edit::Undo
-                | Edit::Left
-                | Edit::Right
-                | Edit::WordLeft
-                | Edit::WordRight
-                | Edit::LineStart
-                | Edit::LineEnd,
-            ) => {}
-            Action::NextStrategy | Action::TogglePanel | Action::Redraw | Action::Suspend => {
-                return None;
-            }
+            Asked::Close => self.close(),
+            Asked::Elsewhere => return None,
         }
         Some(Vec::new())
-    }
-
-    /// Types into the filter of the list.
-    pub(super) fn filter_saved(&mut self, text: &str) {
-        if let Overlay::Saved(saved) = &mut self.overlay {
-            let room = MAX_FILTER.saturating_sub(saved.filter.chars().count());
-            let typed = clean(text).replace(['\n', '\t'], " ");
-            saved.filter.extend(typed.chars().take(room));
-            saved.selected = 0;
-        }
     }
 
     fn close_saved(&mut self) {
@@ -234,7 +150,8 @@ impl App {
         match note {
             Note::Listed(Ok(entries)) => {
                 if let Overlay::Saved(saved) = &mut self.overlay {
-                    saved.items = Some(entries.into_iter().map(Item::from).collect());
+                    let items = entries.into_iter().map(Item::from).collect();
+                    saved.list.fill(items, 0);
                 }
             }
             Note::Listed(Err(why)) => {

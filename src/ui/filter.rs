@@ -10,22 +10,26 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
+use crate::app::filtered::{Filtered, Searched};
 use crate::ui::put_ends;
 use crate::ui::theme::Theme;
 
 /// What stands before the filter.
 const PROMPT: &str = "> ";
 
-/// Draws the head into the first two rows of `area`; `count` is how many of how many are shown.
-pub fn draw(
+/// Draws the head into the first two rows of `area`, with how many of how many are shown.
+pub fn draw<T: Searched>(
     title: &'static str,
-    count: Option<[usize; 2]>,
-    filter: &str,
+    list: &Filtered<T>,
     theme: &Theme,
     area: Rect,
     buffer: &mut Buffer,
 ) {
-    let count = count.map_or(String::new(), |[shown, all]| format!("{shown} of {all}"));
+    let filter = list.filter();
+    let count = list.count();
+    let count = count.map_or(String::new(), |all| {
+        format!("{} of {all}", list.shown().len())
+    });
     put_ends(
         buffer,
         area,

@@ -65,7 +65,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
         }
         Overlay::Saved(chats) => {
             saved::draw(chats, theme, geometry.transcript, buffer);
-            cursor = filter::cursor(chats.filter(), geometry.transcript);
+            cursor = filter::cursor(chats.list().filter(), geometry.transcript);
         }
         Overlay::Help(top) => help::draw(*top, theme, geometry.help(), buffer),
         Overlay::None | Overlay::Find(_) | Overlay::Search(_) => {

@@ -38,8 +38,7 @@ const LEAST_TITLE: usize = 12;
 /// Draws the open picker, so that the choice is in view.
 pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let inner = filter::inner(area);
-    let count = picker.count().map(|all| [picker.shown().len(), all]);
-    filter::draw("models", count, picker.filter(), theme, inner, buffer);
+    filter::draw("models", picker, theme, inner, buffer);
     list(picker, theme, below(inner, HEAD), buffer);
 }
 

@@ -32,24 +32,22 @@ const DATE_FROM: u16 = 16;
 /// Draws the list, so that the marked chat is in view.
 pub fn draw(chats: &SavedChats, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let area = filter::inner(area);
-    let shown = chats.shown();
-    let count = shown.as_ref().map(|shown| [shown.len(), chats.len()]);
-    filter::draw("saved chats", count, chats.filter(), theme, area, buffer);
-    let list = Rect {
+    let list = chats.list();
+    filter::draw("saved chats", list, theme, area, buffer);
+    let below = Rect {
         y: area.y + area.height.min(ABOVE),
         height: area.height.saturating_sub(ABOVE),
         ..area
     };
-    let said = match &shown {
+    let shown = list.shown();
+    let said = match list.count() {
         _ if chats.is_opening() => "… opening",
         None => "… reading",
-        Some(_) if chats.is_empty() => {
-            "There is no other saved chat yet. Each is saved as you chat."
-        }
-        Some(shown) if shown.is_empty() => "No chat has all of these words.",
-        Some(shown) => return rows(shown, chats.selected(), theme, list, buffer),
+        Some(0) => "There is no other saved chat yet. Each is saved as you chat.",
+        Some(_) if shown.is_empty() => "No chat has all of these words.",
+        Some(_) => return rows(&shown, list.selected(), theme, below, buffer),
     };
-    put(buffer, list, 0, Line::styled(said, theme.dim));
+    put(buffer, below, 0, Line::styled(said, theme.dim));
 }
 
 fn rows(shown: &[&Item], selected: usize, theme: &Theme, area: Rect, buffer: &mut Buffer) {

@@ -213,19 +213,6 @@ fn the_quit_hint_expires() {
     assert!(user.effects.is_empty());
 }
 
-/// The second Ctrl-C clears what came between.
-#[test]
-fn a_paste_takes_back_the_wish_to_quit() {
-    let mut user = User::ready(SIZE);
-    user.keys("<C-c>");
-    user.update(Msg::Paste("kept".into()));
-    says_not(&user, "press Ctrl-C again to quit");
-    user.keys("<C-c>");
-    assert!(user.effects.is_empty());
-    user.keys("<C-p>");
-    assert_eq!(user.app.input().text(), "kept");
-}
-
 #[test]
 fn unknown_commands_and_strategies_list_the_known_ones() {
     let mut user = User::ready(SIZE);

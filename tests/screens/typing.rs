@@ -279,3 +279,16 @@ fn a_refusal_is_pictured() {
         user
     });
 }
+
+/// The second Ctrl-C clears what came between.
+#[test]
+fn a_paste_takes_back_the_wish_to_quit() {
+    let mut user = User::ready(SIZE);
+    user.keys("<C-c>");
+    user.update(Msg::Paste("kept".into()));
+    says_not(&user, "press Ctrl-C again to quit");
+    user.keys("<C-c>");
+    assert!(user.effects.is_empty());
+    user.keys("<C-p>");
+    assert_eq!(user.app.input().text(), "kept");
+}
