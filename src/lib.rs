@@ -9,6 +9,7 @@ pub mod config;
 
 pub mod cancel;
 pub mod clean;
+pub mod clock;
 pub mod cpu;
 pub mod files;
 pub mod measure;

@@ -7,7 +7,7 @@
 //! - speed-up = emitted tokens × plain time per token / wall time, where each round counts with the
 //!   baseline that was valid when it landed: while an answer is written over the rolling window, in its
 //!   summary over the answer, both without what the decode clock leaves out; never over fewer than
-//!   [`MIN_VERDICT_PASSES`], never where nothing was drafted (that is plain decoding beside itself), and
+//!   [`MIN_VERDICT_PASSES`] or less than nine tenths of the passes in question, never where nothing was drafted (that is plain decoding beside itself), and
 //!   never more than the tokens per pass, which only an outdated baseline could give.
 //!
 //! A rate without data is `None`, never 0 and never NaN.
@@ -25,6 +25,9 @@ pub const WINDOW_TIME: Duration = Duration::from_secs(10);
 /// more: over fewer passes the rate tells of a phrase, not of the strategy.
 pub const MIN_VERDICT_PASSES: usize = 8;
 
+/// The share of the passes that a speed-up must be over. One over the last few of an answer, because plain decoding was
+/// timed late, tells of its end alone.
+const MOSTLY: f64 = 0.9;
 /// How far a speed-up may lie above the tokens per pass: noise of the two timings.
 const NOISE: f64 = 1.05;
 
@@ -164,7 +167,7 @@ impl Totals {
     }
 
     /// How many times faster than plain decoding the rounds were that landed when there was a baseline;
-    /// `None` where nothing was drafted in them.
+    /// `None` where nothing was drafted in them, or where they are not most of all rounds.
     pub fn speed_up(&self) -> Option<f64> {
         let Judged {
             passes,
@@ -173,7 +176,8 @@ impl Totals {
             wall,
             plain,
         } = self.judged;
-        if passes < MIN_VERDICT_PASSES || drafted == 0 || plain.is_zero() || wall.is_zero() {
+        let few = passes < MIN_VERDICT_PASSES || (passes as f64) < MOSTLY * self.passes as f64;
+        if few || drafted == 0 || plain.is_zero() || wall.is_zero() {
             return None;
         }
         let factor = plain.as_secs_f64() / wall.as_secs_f64();

@@ -31,6 +31,9 @@ impl App {
                 self.say(format!("{name} cannot run with these models"));
             }
             Event::Options(options) => self.options_set(options),
+            Event::Dropped { turns: 0 } => {
+                self.refuse("dropping turns does not help: this message alone does not fit");
+            }
             Event::Dropped { turns } => self.dropped(turns),
             Event::NotLoaded(why) => self.not_loaded(&why),
             Event::Prefill { done, total } => {

@@ -56,7 +56,7 @@ fn details(Tally { all, decode }: &Tally) -> [String; 2] {
     let accepted = all.acceptance().map(|share| share * 100.0);
     [
         format!(
-            "  {}; {} % of {} drafted accepted",
+            "  {}; {} % of {} verified accepted",
             speed(decode),
             number(accepted, 0),
             all.verified
@@ -131,10 +131,10 @@ mod tests {
             report(&stats),
             format!(
                 "this answer: 40 tokens in 10 passes, 4.00 per pass\n  \
-                 100.0 tok/s, speed-up 3.00x; 75 % of 40 drafted accepted\n  \
+                 100.0 tok/s, speed-up 3.00x; 75 % of 40 verified accepted\n  \
                  draft 1.1 s, verify 300 ms, other 0 ms\n\
                  all answers: 41 tokens in 11 passes, 3.73 per pass\n  \
-                 100.0 tok/s, speed-up 3.00x; 75 % of 40 drafted accepted\n  \
+                 100.0 tok/s, speed-up 3.00x; 75 % of 40 verified accepted\n  \
                  draft 1.1 s, verify 330 ms, other 0 ms\n\
                  plain: 1 token in 1 pass, 1.00 per pass\n  \
                  — tok/s, speed-up —\n\

@@ -11,6 +11,7 @@ use anyhow::anyhow;
 
 use super::verify;
 use crate::cancel::Cancel;
+use crate::clock;
 use crate::engine::protocol::{self, Explanation};
 use crate::model::{Model, PassError, Token};
 use crate::sampling::{Sampler, Sampling};
@@ -201,7 +202,7 @@ impl Decoder {
             let (tokens, capacity) = (prompt.len(), self.capacity());
             return Err(anyhow!("a prompt of {tokens} tokens in a context of {capacity}").into());
         }
-        let started = Instant::now();
+        let started = clock::now();
         let reused = common_prefix(&self.committed, before).min(self.target.len());
         self.target.truncate(reused);
         self.committed = prompt.to_vec();
@@ -216,10 +217,10 @@ impl Decoder {
         }
         outcome?;
         self.strategies[self.active].begin(&self.committed);
-        self.last_pass = Some(Instant::now());
+        self.last_pass = Some(clock::now());
         Ok(Prefill {
             reused,
-            time: started.elapsed(),
+            time: clock::since(started),
         })
     }
 
@@ -238,7 +239,7 @@ impl Decoder {
         stop: &mut dyn FnMut(Token) -> bool,
     ) -> Result<Round, PassError> {
         cancel.check()?;
-        let started = Instant::now();
+        let started = clock::now();
         let fed = self.committed.len() - 1;
         let room = self.capacity().saturating_sub(self.committed.len());
         let limit = room.min(budget.saturating_sub(1));
@@ -250,16 +251,16 @@ impl Decoder {
             Err(PassError::Failed(error)) => (Vec::new(), Some(format!("{error:#}"))),
         };
         drafted.truncate(limit);
-        let draft_time = started.elapsed();
+        let draft_time = clock::since(started);
 
-        let pass_started = Instant::now();
+        let pass_started = clock::now();
         let rows: Vec<Token> = self.committed[fed..]
             .iter()
             .chain(&drafted)
             .copied()
             .collect();
         let logits = self.target.forward(&rows, cancel)?;
-        let verify_time = pass_started.elapsed();
+        let verify_time = clock::since(pass_started);
 
         let verified = verify(
             &mut self.committed,
@@ -275,7 +276,9 @@ impl Decoder {
             );
         };
 
-        let rested = self.last_pass.map(|end| started.duration_since(end));
+        let rested = self
+            .last_pass
+            .map(|end| started.saturating_duration_since(end));
         let strategy = &mut self.strategies[self.active];
         strategy.accept(&Feedback {
             committed: &self.committed,
@@ -283,10 +286,10 @@ impl Decoder {
             n_drafted: drafted.len(),
             draft_time,
             verify_time,
-            other_time: started.elapsed().saturating_sub(draft_time + verify_time),
+            other_time: clock::since(started).saturating_sub(draft_time + verify_time),
             idle: rested.unwrap_or_default(),
         });
-        self.last_pass = Some(Instant::now());
+        self.last_pass = Some(clock::now());
 
         Ok(Round {
             strategy: strategy.name(),
@@ -297,7 +300,7 @@ impl Decoder {
             ended: verified.ended,
             draft_time,
             verify_time,
-            other_time: started.elapsed().saturating_sub(draft_time + verify_time),
+            other_time: clock::since(started).saturating_sub(draft_time + verify_time),
             draft_error,
         })
     }
@@ -322,14 +325,14 @@ impl Decoder {
         if fed + rows > self.target.capacity() {
             return Ok(None);
         }
-        let started = Instant::now();
+        let started = clock::now();
         let logits = self.target.forward(&vec![last; rows], cancel);
         self.target.truncate(fed);
         let logits = logits?;
         for row in 0..rows {
             std::hint::black_box(self.sampler.pick(logits.row(row), &self.committed));
         }
-        Ok(Some(started.elapsed()))
+        Ok(Some(clock::since(started)))
     }
 }
 

@@ -4,12 +4,13 @@
 //! acceptance, swaps, another strategy's drafts and new turns are all the same case.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::anyhow;
 
 use super::common_prefix;
 use crate::cancel::Cancel;
+use crate::clock;
 use crate::model::{Logits, Model, PassError, Token};
 use crate::sampling::{Sampler, Sampling};
 
@@ -124,12 +125,12 @@ impl Drafter {
             return Ok(None);
         }
         let last = cached.tokens.last().copied().unwrap_or(0);
-        let started = Instant::now();
+        let started = clock::now();
         let logits = cached.model.forward(&vec![last; rows], cancel);
         cached.model.truncate(fed);
         let logits = logits?;
         std::hint::black_box(cached.sampler.pick(logits.row(rows - 1), &cached.tokens));
-        Ok(Some(started.elapsed()))
+        Ok(Some(clock::since(started)))
     }
 
     /// A panic in a pass leaves at most a cache that is shorter or longer than is known of it, which the

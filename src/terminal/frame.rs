@@ -7,11 +7,12 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use crossterm::QueueableCommand;
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::terminal::{self, BeginSynchronizedUpdate, Clear, EndSynchronizedUpdate};
+use filedescriptor::{POLLOUT, poll, pollfd};
 use ratatui::backend::{Backend, ClearType, WindowSize};
 use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Size};
@@ -25,8 +26,36 @@ const FALLBACK_SIZE: Size = Size {
 };
 
 /// Standard output without a buffer of its own: what is written at once goes out at once.
-pub fn unbuffered_stdout() -> io::Result<File> {
-    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+pub struct Unbuffered(File);
+
+/// Standard output without a buffer of its own.
+pub fn unbuffered_stdout() -> io::Result<Unbuffered> {
+    let file = io::stdout().as_fd().try_clone_to_owned()?;
+    Ok(Unbuffered(File::from(file)))
+}
+
+impl Write for Unbuffered {
+    /// Waits where another program has left the terminal in a mode that does not.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match self.0.write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut room = [pollfd {
+                        fd: self.0.as_raw_fd(),
+                        events: POLLOUT,
+                        revents: 0,
+                    }];
+                    // An error comes with the next write.
+                    poll(&mut room, None).ok();
+                }
+                written => return written,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The backend; `W` gets one `write_all` per changed frame.

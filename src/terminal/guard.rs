@@ -45,7 +45,7 @@ pub struct Guard(());
 
 impl Guard {
     /// Takes the terminal: raw mode, the alternate screen, bracketed paste and, where the terminal is
-    /// known to have it, the kitty keyboard protocol's first level.
+    /// known to have it, the kitty keyboard protocol: keys told apart, with their places.
     pub fn enter() -> io::Result<Self> {
         if let Ok(modes) = tcgetattr(stdin()) {
             let _ = MODES.set(modes);
@@ -92,6 +92,11 @@ pub fn restore() {
     if let (Ok(bytes), Ok(mut out)) = (bytes, unbuffered_stdout()) {
         out.write_all(&bytes).ok();
     }
+    restore_modes();
+}
+
+/// Gives the terminal's line modes back as they were, without writing to it: also one that does not read.
+pub(super) fn restore_modes() {
     disable_raw_mode().ok();
     if let Some(modes) = MODES.get() {
         tcsetattr(stdin(), OptionalActions::Now, modes).ok();
@@ -109,7 +114,9 @@ fn enter_bytes(keyboard: bool) -> io::Result<Vec<u8>> {
         .queue(EnterAlternateScreen)?
         .queue(EnableBracketedPaste)?;
     if keyboard {
-        let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
+        // With the keys' places on a Latin keyboard, or Ctrl-C would be none in Cyrillic.
+        let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES
+            | KeyboardEnhancementFlags::REPORT_ALTERNATE_KEYS;
         bytes.queue(PushKeyboardEnhancementFlags(flags))?;
     }
     Ok(bytes)
@@ -181,7 +188,7 @@ mod tests {
                         && leave.contains(&format!("\x1b[{mode}l"))
                 );
             }
-            assert_eq!(enter.contains("\x1b[>1u"), keyboard);
+            assert_eq!(enter.contains("\x1b[>5u"), keyboard);
             assert_eq!(leave.contains("\x1b[<1u"), keyboard);
             assert!(leave.ends_with("\x1b[?25h"), "the caret shows at the end");
             assert!(!enter.contains("?100"), "no mouse");

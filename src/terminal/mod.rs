@@ -14,6 +14,7 @@ pub mod guard;
 pub mod highlight;
 pub mod history_file;
 pub mod input;
+mod last_resort;
 mod signals;
 pub mod themes;
 

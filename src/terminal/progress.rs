@@ -127,15 +127,11 @@ const BAR_WIDTH: usize = 27;
 /// columns that its title has there.
 fn layout(total: Option<Unit>, columns: usize) -> (String, usize) {
     // Each with the columns that it takes at most.
-    let (numbers, rest, rest_width) = match total {
-        Some(Unit::Bytes) => (
-            " {decimal_bytes} of {decimal_total_bytes}",
-            ", {eta} left",
-            10,
-        ),
-        Some(Unit::Tokens) => (" {pos} of {len} tokens", "", 0),
-        Some(Unit::Pieces) => (" {pos} of {len}", "", 0),
-        None => (" {decimal_bytes}", "", 0),
+    let numbers = match total {
+        Some(Unit::Bytes) => " {decimal_bytes} of {decimal_total_bytes}",
+        Some(Unit::Tokens) => " {pos} of {len} tokens",
+        Some(Unit::Pieces) => " {pos} of {len}",
+        None => " {decimal_bytes}",
     };
     let numbers_width = match total {
         Some(_) => 24,
@@ -144,15 +140,14 @@ fn layout(total: Option<Unit>, columns: usize) -> (String, usize) {
     // A terminal wraps what fills its last column, and the cursor stands behind the line.
     let columns = columns.saturating_sub(1);
     let left = |taken: usize| columns.checked_sub(taken).filter(|left| *left >= TITLE);
-    let with_bar = left(numbers_width + rest_width + BAR_WIDTH).filter(|_| total.is_some());
-    match (with_bar, left(numbers_width + rest_width), total) {
-        (Some(room), _, _) => (format!("{{msg}}{BAR}{numbers}{rest}"), room),
-        (None, Some(room), Some(_)) => (format!("{{msg}}{numbers}{rest}"), room),
-        (None, _, Some(_)) => (
+    let with_bar = left(numbers_width + BAR_WIDTH).filter(|_| total.is_some());
+    match (with_bar, total) {
+        (Some(room), _) => (format!("{{msg}}{BAR}{numbers}"), room),
+        (None, Some(_)) => (
             format!("{{msg}}{numbers}"),
             columns.saturating_sub(numbers_width),
         ),
-        (None, _, None) => (
+        (None, None) => (
             format!("{{spinner}} {{msg}}{numbers}"),
             columns.saturating_sub(numbers_width + 2),
         ),

@@ -6,9 +6,9 @@
 
 mod outside;
 
+use std::collections::VecDeque;
 use std::env;
-use std::fs::File;
-use std::future::pending;
+use std::future::{pending, ready};
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -22,6 +22,7 @@ use tokio::sync::oneshot::Receiver;
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::app::{App, AppSettings, Effect, Msg};
+use crate::clock;
 use crate::engine::protocol::{Event, Handle, ModelEntry};
 use crate::session::{Ended, Note};
 use crate::stats::Stats;
@@ -32,7 +33,7 @@ use super::awake::Awake;
 use super::clipboard::Copied;
 use super::editor::Editor;
 use super::exit::Exit;
-use super::frame::{FrameBackend, unbuffered_stdout};
+use super::frame::{FrameBackend, Unbuffered, unbuffered_stdout};
 use super::guard::{Guard, restore, terminal_is_there};
 use super::highlight::Highlighting;
 use super::history_file;
@@ -41,7 +42,7 @@ use super::input::{Decoder, Input, Reader};
 use super::saving::Saving;
 use super::signals::{self, Signal, Signals};
 use super::themes::Themes;
-use super::{stdout, summary};
+use super::{last_resort, stdout, summary};
 
 /// Time between two frames.
 const FRAME: Duration = Duration::from_millis(33);
@@ -150,10 +151,12 @@ struct Screen {
     saving: Saving,
     session: Session,
     highlighting: Highlighting,
-    terminal: Terminal<FrameBackend<File>>,
+    terminal: Terminal<FrameBackend<Unbuffered>>,
     /// Not while an editor has the terminal: it would take its keys.
     reader: Option<Reader>,
     decoder: Decoder,
+    /// Keys and pastes that have come, oldest first. Signals and frames go between them.
+    inputs: VecDeque<Input>,
     editor: Option<Editor>,
     /// When the last editor ended.
     edited: Option<Instant>,
@@ -184,6 +187,7 @@ impl Screen {
             .iter()
             .any(|name| env::var_os(name).is_some());
         let signals = Signals::listen()?;
+        last_resort::watch()?;
         let guard = Guard::enter()?;
         let mut terminal = Terminal::new(FrameBackend::new(unbuffered_stdout()?))?;
         let size = terminal.size()?;
@@ -211,6 +215,7 @@ impl Screen {
             terminal,
             reader: Some(Reader::start()?),
             decoder: Decoder::new(remote),
+            inputs: VecDeque::new(),
             editor: None,
             edited: None,
             history,
@@ -242,14 +247,15 @@ impl Screen {
                     self.draw()?;
                     None
                 }
+                () = ready(()), if !self.inputs.is_empty() => self.input()?,
                 read = next_read(&mut self.reader) => {
                     let (read_at, bytes) = read.context("the terminal's input ended")??;
-                    let certain = self.decoder.push(&bytes, read_at);
-                    self.input(certain)?
+                    self.inputs.extend(self.decoder.push(&bytes, read_at));
+                    None
                 }
                 () = until(self.decoder.deadline()) => {
-                    let certain = self.decoder.expire(Instant::now());
-                    self.input(certain)?
+                    self.inputs.extend(self.decoder.expire(Instant::now()));
+                    None
                 }
                 text = edited(&mut self.editor) => self.editor_ended(text)?,
                 // Not while an editor has the terminal: the clipboard may need it.
@@ -272,21 +278,18 @@ impl Screen {
         }
     }
 
-    fn input(&mut self, inputs: Vec<Input>) -> io::Result<Option<Exit>> {
-        for input in inputs {
+    /// Takes the next key or paste.
+    fn input(&mut self) -> io::Result<Option<Exit>> {
+        let exit = match self.inputs.pop_front() {
+            Some(Input::Key(key)) => self.update(Msg::Key(key)),
+            Some(Input::Paste(text)) => self.update(Msg::Paste(text)),
+            None => Ok(None),
+        };
+        if self.editor.is_some() {
             // What was typed after the key that started an editor is not for the message that it has.
-            if self.editor.is_some() {
-                break;
-            }
-            let msg = match input {
-                Input::Key(key) => Msg::Key(key),
-                Input::Paste(text) => Msg::Paste(text),
-            };
-            if let Some(exit) = self.update(msg)? {
-                return Ok(Some(exit));
-            }
+            self.inputs.clear();
         }
-        Ok(None)
+        exit
     }
 
     fn engine(&mut self, event: Option<Event>) -> io::Result<Option<Exit>> {
@@ -372,20 +375,25 @@ impl Screen {
         let just_edited = self
             .edited
             .is_some_and(|edited| edited.elapsed() < AFTER_EDITOR);
+        if signal == Signal::Continue {
+            clock::go_on();
+        }
         match signal {
             // Meant for the editor, which has the terminal.
-            Signal::Interrupt | Signal::Quit | Signal::Continue | Signal::Resize if editing => {
+            Signal::Interrupt | Signal::Quit if editing || just_edited => {
+                last_resort::outlived();
                 Ok(None)
             }
-            Signal::Interrupt | Signal::Quit if just_edited => Ok(None),
-            Signal::Interrupt => Ok(Some(Exit::Interrupted)),
-            Signal::Terminate => Ok(Some(Exit::Terminated)),
-            Signal::Quit => Ok(Some(Exit::Quit)),
-            Signal::HangUp => Ok(Some(Exit::HungUp)),
-            Signal::Other(number) => Ok(Some(Exit::Signalled(number))),
+            Signal::Continue | Signal::Resize if editing => Ok(None),
+            Signal::Interrupt
+            | Signal::Terminate
+            | Signal::Quit
+            | Signal::HangUp
+            | Signal::Other(_) => Ok(last_resort::ends(signal)),
             Signal::Stop => {
                 if signals::can_stop() {
                     restore();
+                    clock::stop();
                     signals::stop()?;
                 }
                 Ok(None)

@@ -129,7 +129,7 @@ fn offer(choice: &Explanation, drafter: &str) -> Option<(usize, Option<f64>)> {
     Some((k, Some(expected)))
 }
 
-/// What may be lost, and what this answer has won.
+/// What may be lost, and what this answer has won: by the costs that `auto` plans with, not by the clock, and marked so.
 pub fn ledger(shown: &Shown) -> String {
     let timed = choice(shown).filter(|choice| choice.plain_ms.is_some());
     let Some(choice) = timed else {
@@ -137,8 +137,12 @@ pub fn ledger(shown: &Shown) -> String {
     };
     let won = passes(choice.balance.abs());
     let word = if choice.balance < 0.0 { "lost" } else { "won" };
-    let spare = passes(choice.affordable.max(0.0));
-    format!("{spare} passes, {won} {word}")
+    let spare = number(
+        Some(choice.affordable.max(0.0)),
+        1,
+        usize::from(choice.affordable < MANY),
+    );
+    format!("{:>5} passes, {won} {word}", format!("≈{spare}"))
 }
 
 /// A count of passes in four columns.

@@ -14,8 +14,8 @@ use proc_macro2::TokenStream;
 
 /// The order of modules. One may name itself and what stands before it on a line it stands on.
 const ORDER: [&str; 2] = [
-    "cancel clean files config cpu model::progress engine::protocol model measure sampling strategy decoding bench engine cli commands main",
-    "cancel clean files config model::progress engine::protocol stats session bench app ui terminal cli commands main",
+    "cancel clean clock files config cpu model::progress engine::protocol model measure sampling strategy decoding bench engine cli commands main",
+    "cancel clean clock files config model::progress engine::protocol stats session bench app ui terminal cli commands main",
 ];
 
 /// What some modules never name, whoever re-exports it.

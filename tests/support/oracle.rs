@@ -138,9 +138,10 @@ impl Judge {
             (b"", 'C', [0..=500]) | (b"", 'X', [1..=500]) => frame,
             (b"", 'm', style) => screen && is_style(style),
             (b"?", 'h' | 'l', [25]) | (b"?", 'l', [2026]) => screen,
-            (b"", 'J', [2]) | (b"?", 'h' | 'l', [1049 | 2004 | 2026]) | (b">" | b"<", 'u', [1]) => {
-                screen && !frame
-            }
+            (b"", 'J', [2])
+            | (b"?", 'h' | 'l', [1049 | 2004 | 2026])
+            | (b">", 'u', [5])
+            | (b"<", 'u', [1]) => screen && !frame,
             (b"", 'K', [2]) => lines,
             // Two bars of progress, one above the other.
             (b"", 'A' | 'B', [1]) => !screen,

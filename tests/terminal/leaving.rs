@@ -24,7 +24,7 @@ fn check(what: &str, code: u32, act: impl FnOnce(&mut Pty)) {
     act(&mut pty);
     assert_eq!(pty.exit_code(), code, "{what}");
     assert!(
-        pty.written().contains("\x1b[>1u"),
+        pty.written().contains("\x1b[>5u"),
         "{what}: the protocol was used"
     );
     pty.assert_restored();

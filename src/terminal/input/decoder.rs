@@ -68,8 +68,8 @@ enum State {
         introducer: Introducer,
         has_content: bool,
     },
-    /// What a paste has so far that is not given yet.
-    Paste(Vec<u8>),
+    /// What a paste has so far that is not given yet, and whether it has ever paused for long.
+    Paste { text: Vec<u8>, stalled: bool },
 }
 
 /// The byte after ESC that begins a sequence; if nothing follows it was typed.
@@ -109,7 +109,8 @@ impl Decoder {
     /// Takes the bytes of one read; gives what is certain now.
     pub fn push(&mut self, read: &[u8], now: Instant) -> Vec<Input> {
         self.certain = self.expire(now);
-        if self.is_key_after_stalled_paste(read) {
+        if self.are_keys_after_stalled_paste(read) {
+            self.give_up();
             self.begin_text();
         }
         let mut rest = read;
@@ -123,7 +124,7 @@ impl Decoder {
                     introducer,
                     has_content,
                 } => self.control_string(byte, *introducer, *has_content, now),
-                State::Paste(_) => self.paste(rest, now),
+                State::Paste { .. } => self.paste(rest, now),
             };
             rest = &rest[used..];
         }
@@ -192,7 +193,11 @@ impl Decoder {
             b'@'..=b'~' => {
                 bytes.push(byte);
                 if bytes == PASTE_BEGINS {
-                    self.wait(State::Paste(Vec::new()), PATIENCE, now);
+                    let paste = State::Paste {
+                        text: Vec::new(),
+                        stalled: false,
+                    };
+                    self.wait(paste, PATIENCE, now);
                     return 1;
                 }
                 let key = keys::of_sequence(bytes);
@@ -244,7 +249,7 @@ impl Decoder {
     }
 
     fn paste(&mut self, rest: &[u8], now: Instant) -> usize {
-        let State::Paste(text) = &mut self.state else {
+        let State::Paste { text, .. } = &mut self.state else {
             return 0;
         };
         let searched = text.len().saturating_sub(PASTE_ENDS.len() - 1);
@@ -281,30 +286,37 @@ impl Decoder {
             | State::Escape { .. }
             | State::Sequence(..)
             | State::ControlString { .. } => {}
-            State::Paste(mut text) => {
+            State::Paste { mut text, .. } => {
                 let rest = text.split_off(text.len() - cut_end(&text));
                 self.pasted(&text);
-                self.state = State::Paste(rest);
+                self.state = State::Paste {
+                    text: rest,
+                    stalled: true,
+                };
             }
         }
     }
 
-    /// Whether a single key was pressed where a paste has paused for long: its end may have been lost, and
-    /// Enter and Ctrl-C must be keys again.
-    fn is_key_after_stalled_paste(&self, read: &[u8]) -> bool {
-        let State::Paste(text) = &self.state else {
+    /// Whether keys were pressed where a paste has paused for long: its end may have been lost, and Ctrl-C and
+    /// Enter must be keys again.
+    fn are_keys_after_stalled_paste(&self, read: &[u8]) -> bool {
+        let State::Paste {
+            text,
+            stalled: true,
+        } = &self.state
+        else {
             return false;
         };
+        if read.contains(&CTRL_C) {
+            return true;
+        }
         if self.until.is_some() {
             return false;
         }
         let all = [text, read].concat();
         let goes_on = all.starts_with(PASTE_ENDS) || PASTE_ENDS.starts_with(&all);
         let is_character = str::from_utf8(read).is_ok_and(|read| read.chars().count() == 1);
-        let is_sequence = read
-            .strip_prefix(b"\x1b[")
-            .is_some_and(|bytes| keys::of_sequence(bytes).is_some());
-        !goes_on && (is_character || is_sequence)
+        !goes_on && (is_character || read.starts_with(&[ESC]))
     }
 
     /// ESC and what follows are keys of their own: text follows that is no part of a sequence.

@@ -40,12 +40,15 @@ pub fn of_sequence(sequence: &[u8]) -> Option<KeyEvent> {
     let (last, parameters) = sequence.split_last()?;
     let parameters = str::from_utf8(parameters).ok()?;
     let mut parameters = parameters.split(';');
-    let first = number(parameters.next().unwrap_or_default(), 1)?;
+    let mut codes = parameters.next().unwrap_or_default().split(':');
+    let first = number(codes.next().unwrap_or_default(), 1)?;
+    let base_layout = codes.nth(1).and_then(|code| code.parse().ok());
     let mut second = parameters.next().unwrap_or_default().split(':');
     let modifiers = modifiers(number(second.next().unwrap_or_default(), 1)?)?;
     if second.next() == Some(RELEASED) {
         return None;
     }
+    let is_command = modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
     let code = match (last, first) {
         (b'A', 1) => KeyCode::Up,
         (b'B', 1) => KeyCode::Down,
@@ -60,7 +63,12 @@ pub fn of_sequence(sequence: &[u8]) -> Option<KeyEvent> {
         (b'~', 6) => KeyCode::PageDown,
         // modifyOtherKeys of xterm
         (b'~', 27) => of_code(number(parameters.next()?, 0)?)?,
-        (b'u', code) => of_code(code)?,
+        // Ctrl-C is where it is on a Latin keyboard, also where that key types another letter.
+        (b'u', code) => of_code(
+            base_layout
+                .filter(|_| code > 0x7f && is_command)
+                .unwrap_or(code),
+        )?,
         _ => return None,
     };
     Some(KeyEvent::new(code, modifiers))
@@ -174,6 +182,9 @@ mod tests {
         check("27;2;13~", KeyCode::Enter, SHIFT);
         check("99;5u", KeyCode::Char('c'), CTRL);
         check("97:65;6u", KeyCode::Char('a'), CTRL | SHIFT);
+        check("1089::99;5u", KeyCode::Char('c'), CTRL);
+        check("1089::99;1u", KeyCode::Char('с'), NONE);
+        check("1089;5u", KeyCode::Char('с'), CTRL);
         check("27u", KeyCode::Esc, NONE);
         check("9;2u", KeyCode::Tab, SHIFT);
         check("127;3u", KeyCode::Backspace, ALT);

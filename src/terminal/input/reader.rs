@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use filedescriptor::{POLLIN, poll, pollfd};
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::stdio::stdin;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -110,9 +110,11 @@ fn read(woken: &PipeReader, buffer: &mut [u8]) -> io::Result<Option<usize>> {
             return Ok(None);
         }
         if input {
-            return Ok(Some(retry_on_intr(|| {
-                rustix::io::read(stdin(), &mut *buffer)
-            })?));
+            match retry_on_intr(|| rustix::io::read(stdin(), &mut *buffer)) {
+                // Another program has left the terminal in a mode that does not wait.
+                Err(Errno::AGAIN) => {}
+                read => return Ok(Some(read?)),
+            }
         }
     }
 }

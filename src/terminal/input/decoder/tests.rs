@@ -241,6 +241,16 @@ fn a_paste_that_stalls_is_given_and_goes_on() {
 fn a_paste_without_its_end_takes_no_key_away() {
     check(&["\x1b[200~one", "⏳", "\x03"], &[paste("one"), ctrl('c')]);
     check(
+        &["\x1b[200~one", "⏳", "\x03\x03"],
+        &[paste("one"), ctrl('c'), ctrl('c')],
+    );
+    let got = decode(&[b"\x1b[200~one", "⏳".as_bytes(), b"de", b"\x03"]);
+    assert_eq!(got, [paste("one"), paste("de"), ctrl('c')]);
+    check(
+        &["\x1b[200~", "⏳", "\x1bOA", "\x1bb"],
+        &[key(KeyCode::Up), alt('b')],
+    );
+    check(
         &["\x1b[200~", "⏳", "\r", "x"],
         &[key(KeyCode::Enter), key(KeyCode::Char('x'))],
     );
