@@ -74,7 +74,7 @@ impl Saver {
         }
         thread::Builder::new()
             .name("saver".into())
-            .spawn(move || serve(&jobs, &notes, || work(&mut writer, &jobs, &queue)))?;
+            .spawn(move || serve(&jobs, &notes, || work(writer, &jobs, &queue)))?;
         Ok(this)
     }
 
@@ -182,7 +182,7 @@ fn serve(jobs: &Receiver<Job>, notes: &UnboundedSender<Note>, work: impl FnOnce(
 }
 
 /// Does jobs in order until one says to end.
-fn work(writer: &mut Writer, jobs: &Receiver<Job>, queue: &Queue) {
+fn work(mut writer: Writer, jobs: &Receiver<Job>, queue: &Queue) {
     loop {
         let job = if writer.is_behind() {
             match jobs.recv_timeout(RETRY) {
@@ -293,7 +293,7 @@ mod tests {
         assert!(told.try_recv().is_err(), "told once");
         saver.ask(Request::Save(None));
         let (ended, _wait) = mpsc::sync_channel(1);
-        saver.tell(Job::End(ended));
+        saver.to.as_ref().unwrap().send(Job::End(ended)).unwrap();
         let setup = Setup {
             folder: None,
             save: true,
@@ -305,7 +305,7 @@ mod tests {
                 sampling: serde_json::Value::Null,
             },
         };
-        work(&mut Writer::new(setup, notes), &jobs, &saver.queue);
+        work(Writer::new(setup, notes), &jobs, &saver.queue);
         assert!(
             matches!(told.try_recv(), Ok(Note::Refused(_))),
             "the last job first"

@@ -266,8 +266,8 @@ impl Writer {
         }
     }
 
-    /// Writes what there is of an answer, and all that waits.
-    pub fn end(&mut self) -> Ended {
+    /// Writes what there is of an answer, and all that waits; closes all files.
+    pub fn end(mut self) -> Ended {
         let rest = self.recorder.rest(Instant::now());
         self.take(rest);
         // One that was deleted since stays so; one that was changed is put right.

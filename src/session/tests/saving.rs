@@ -240,23 +240,17 @@ fn what_was_not_kept_is_not_said_to_be_there() {
     check_lost(true);
 }
 
-/// A saver that was left with a chat that begins with `first` and cannot be written, and its folder.
-fn left_unwritten(home: &Path, first: &str) -> (Saver, UnboundedReceiver<Note>) {
-    let (saver, mut notes) = saver(&home.join("sessions"));
-    fs::write(home.join("sessions"), "").unwrap();
-    say(&saver, first);
+#[test]
+fn a_chat_that_was_left_is_closed_once_it_is_written() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = Folder::at(home.path().join("sessions"));
+    fs::write(folder.path(), "").unwrap();
+    let (saver, mut notes) = saver(folder.path());
+    say(&saver, "one");
     saver.sent(&Command::Reset);
     let Some(Note::News(News::Trouble(_))) = notes.blocking_recv() else {
         panic!("not told")
     };
-    (saver, notes)
-}
-
-#[test]
-fn a_chat_that_was_left_is_closed_once_it_is_written() {
-    let home = tempfile::tempdir().unwrap();
-    let (saver, mut notes) = left_unwritten(home.path(), "one");
-    let folder = Folder::at(home.path().join("sessions"));
     fs::remove_file(folder.path()).unwrap();
     say(&saver, "two");
     let Some(Note::News(News::SavesAgain { lost: false })) = notes.blocking_recv() else {
@@ -273,15 +267,24 @@ fn a_chat_that_was_left_is_closed_once_it_is_written() {
 #[test]
 fn a_chat_is_saved_whatever_waits_of_another() {
     let home = tempfile::tempdir().unwrap();
-    // Its line is longer than a line may be: this one will never be written.
-    let (saver, mut notes) = left_unwritten(home.path(), &"\0".repeat(MAX_LINE / 6));
-    fs::remove_file(home.path().join("sessions")).unwrap();
+    let (saver, mut notes) = saver(home.path());
+    say(&saver, "one");
+    // Neither the chat nor nothing stands in its place.
+    let path = home.path().join(&names(home.path())[0]);
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&path, &path).unwrap();
+    say(&saver, "more");
+    let Some(Note::News(News::Trouble(_))) = notes.blocking_recv() else {
+        panic!("not told")
+    };
+    saver.sent(&Command::Reset);
     say(&saver, "two");
     saver.ask(Request::Save(None));
     let note = notes.blocking_recv();
     assert!(matches!(note, Some(Note::Done(_))), "{note:?}");
-    assert_eq!(turns(&home.path().join("sessions")), ["two"]);
-    assert!(saver.end().unsaved.is_some(), "the other is not");
+    let ended = saver.end();
+    assert!(ended.unsaved.is_some(), "the other is not");
+    assert_ne!(ended.saved.unwrap().1, path);
 }
 
 #[test]
