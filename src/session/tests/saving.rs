@@ -248,6 +248,7 @@ fn a_chat_that_was_left_is_closed_once_it_is_written() {
     let (saver, mut notes) = saver(folder.path());
     say(&saver, "one");
     saver.sent(&Command::Reset);
+    saver.settle(SOON);
     let Some(Note::News(News::Trouble(_))) = notes.blocking_recv() else {
         panic!("not told")
     };
