@@ -36,7 +36,6 @@ fn header() -> Record {
     };
     Record::Header(Header {
         version: VERSION,
-        id: String::new(),
         settings,
     })
 }

@@ -257,6 +257,19 @@ fn answer(turn: &Turn) -> Kind {
     })
 }
 
+/// Whether the message before is no part of the conversation: it failed, or was stopped before a word was written.
+fn is_unanswered(state: &AnswerState, text: &str) -> bool {
+    match state {
+        AnswerState::Failed => true,
+        AnswerState::Ended(summary) => summary.tokens == 0 && text.is_empty(),
+        AnswerState::Waiting
+        | AnswerState::Sent
+        | AnswerState::Prefill { .. }
+        | AnswerState::Writing
+        | AnswerState::Stopping => false,
+    }
+}
+
 /// What was said, in parts of a document; without messages that could not be answered.
 fn parts<'a>(blocks: &'a [Block], asked: &'a Conversation) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
@@ -267,7 +280,7 @@ fn parts<'a>(blocks: &'a [Block], asked: &'a Conversation) -> Vec<Part<'a>> {
                 let text = asked.question(i).map_or(block.text().into(), Cow::from);
                 parts.push(you(text, None));
             }
-            Kind::Assistant(Answer { state, .. }) if *state == AnswerState::Failed => {
+            Kind::Assistant(Answer { state, .. }) if is_unanswered(state, block.text()) => {
                 parts.pop();
             }
             Kind::Assistant(answer) => parts.push(Part {

@@ -21,6 +21,10 @@ pub(super) struct Book {
     anew: bool,
     begun: bool,
     waiting: Vec<Record>,
+    /// Why it could not be written when this was tried last.
+    trouble: Option<String>,
+    /// Whether a record was not kept.
+    lost: bool,
 }
 
 impl Book {
@@ -48,9 +52,19 @@ impl Book {
         self.file.is_none() && !self.begun
     }
 
-    /// What waits to be written.
-    pub fn waiting(&self) -> &[Record] {
-        &self.waiting
+    /// Whether it is to be written: something waits, or its file could not be put right.
+    pub fn is_behind(&self) -> bool {
+        !self.waiting.is_empty() || self.trouble.is_some()
+    }
+
+    /// Why it cannot be written.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// Whether something that was said is in no file and waits for none.
+    pub fn has_lost(&self) -> bool {
+        self.lost
     }
 
     /// Bytes of memory that this takes, roughly.
@@ -65,8 +79,6 @@ impl Book {
                 Some(_) => Record::Resumed(settings),
                 None => Record::Header(Header {
                     version: VERSION,
-                    // Known when the file is made.
-                    id: String::new(),
                     settings,
                 }),
             });
@@ -80,9 +92,10 @@ impl Book {
         self.waiting.push(record);
     }
 
-    /// Takes the last record back.
-    pub fn pop(&mut self) {
+    /// Takes the last record back, for which there is no room.
+    pub fn lose(&mut self) {
         self.waiting.pop();
+        self.lost = true;
     }
 
     /// Where all of it was written anew, if it was since this was asked last: also where what waited could
@@ -93,14 +106,21 @@ impl Book {
     }
 
     /// Writes what waits: all of it, or nothing. Where its file was taken away or changed, all is written anew.
-    pub fn write(&mut self, folder: Option<&Folder>) -> io::Result<()> {
+    /// Gives whether that went well; else there is a [`Self::trouble`].
+    pub fn write(&mut self, folder: Option<&Folder>) -> bool {
+        let written = self.try_to_write(folder);
+        self.trouble = written.err().map(|error| error.to_string());
+        self.trouble.is_none()
+    }
+
+    fn try_to_write(&mut self, folder: Option<&Folder>) -> io::Result<()> {
         let folder = folder.ok_or_else(|| io::Error::other("there is no home folder"));
         if let Some((id, file)) = &mut self.file {
             if !file.is_as_written()? {
                 let folder = folder?;
                 // Another may stand in its place by now.
                 let ids = iter::once(id.clone()).chain(new_ids());
-                (*id, *file) = first_free(ids, |id| folder.write_anew(id, file))?;
+                (*id, ()) = first_free(ids, |id| folder.write_anew(id, file))?;
                 self.anew = true;
             }
             // A part of an answer is safe from a crash of the program when it is written; a disk that is
@@ -108,12 +128,9 @@ impl Book {
             let is_part = |record: &Record| matches!(record, Record::Partial { .. });
             file.append(&self.waiting, !self.waiting.iter().all(is_part))?;
         } else {
-            let (folder, waiting) = (folder?, &mut self.waiting);
+            let folder = folder?;
             self.file = Some(first_free(new_ids(), |id| {
-                if let Some(Record::Header(header)) = waiting.first_mut() {
-                    header.id = id.to_string();
-                }
-                folder.create(id, waiting)
+                folder.create(id, &self.waiting)
             })?);
         }
         self.waiting.clear();
@@ -126,14 +143,14 @@ fn new_ids() -> impl Iterator<Item = Id> {
 }
 
 /// Makes the file that the first id names, or, where that is taken, the next.
-fn first_free(
+fn first_free<T>(
     ids: impl Iterator<Item = Id>,
-    mut make: impl FnMut(&Id) -> io::Result<SessionFile>,
-) -> io::Result<(Id, SessionFile)> {
+    mut make: impl FnMut(&Id) -> io::Result<T>,
+) -> io::Result<(Id, T)> {
     let mut taken = io::Error::from(io::ErrorKind::AlreadyExists);
     for id in ids.take(MAX_IDS) {
         match make(&id) {
-            Ok(file) => return Ok((id, file)),
+            Ok(it) => return Ok((id, it)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => taken = error,
             Err(error) => return Err(error),
         }

@@ -1,20 +1,21 @@
-//! One saved chat's file, opened to be written: locked, put right if it was damaged, appended to, and
-//! written anew where it was taken away or changed.
+//! One saved chat's file, opened to be written: locked, appended to, and written anew where it was taken
+//! away or changed.
 //!
-//! **It never holds less than what was acknowledged**: an append is whole or undone, and nothing is cut
-//! off a file that was damaged before a copy of it stands beside it. All that was written stays in memory
-//! too, so that whatever becomes of the file it can be written again.
+//! **It never holds less than what was acknowledged**: an append is whole or undone. All that was written
+//! stays in memory too, so that whatever becomes of the file it can be written again.
+
+mod repair;
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::mem;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-use super::export::sentence;
-use super::log::{self, Flaw, Log, MAX_FILE};
+use super::log::{self, Log, MAX_FILE};
 use super::record::{Record, encode};
 use crate::files;
 
@@ -44,17 +45,20 @@ impl SessionFile {
     /// Makes a new file of these records in a folder that exists: whole, or not at all. An error when
     /// there is one of that name.
     pub fn create(path: &Path, records: &[Record]) -> io::Result<Self> {
-        Self::make(path, |new| {
-            must_be_free(path)?;
-            new.append(records, true)
-        })
+        must_be_free(path)?;
+        Self::make(path, place, |new| new.append(records, true))
     }
 
-    /// Makes a file that `fill` writes, locked before anyone sees it: beside its place, then in it.
-    fn make(path: &Path, fill: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<Self> {
+    /// Makes a file that `fill` writes, locked before anyone sees it: beside its place, then moved there
+    /// by `place`.
+    fn make(
+        path: &Path,
+        place: impl FnOnce(&Path, &Path) -> io::Result<()>,
+        fill: impl FnOnce(&mut Self) -> io::Result<()>,
+    ) -> io::Result<Self> {
         let new = path.with_extension("new");
         let mut this = Self::of(create_beside(&new)?, path);
-        let made = fill(&mut this).and_then(|()| fs::rename(&new, path));
+        let made = fill(&mut this).and_then(|()| place(&new, path));
         if made.is_err() {
             let _ = fs::remove_file(&new);
         }
@@ -98,18 +102,22 @@ impl SessionFile {
         Ok(same)
     }
 
-    /// Makes a new file of all that was written to this one, whatever became of it. An error when there is
-    /// one of that name.
-    pub fn write_anew(&self, path: &Path) -> io::Result<Self> {
-        Self::make(path, |new| {
-            must_be_free(path)?;
+    /// Makes a new file of all that was written, whatever became of this one, and goes on there. An error
+    /// when there is one of that name.
+    pub fn write_anew(&mut self, path: &Path) -> io::Result<()> {
+        must_be_free(path)?;
+        let new = Self::make(path, place, |new| {
             new.file.write_all(&self.written)?;
             new.file.sync_data()?;
-            new.seq = self.seq;
-            new.written.clone_from(&self.written);
             new.note_change();
             Ok(())
-        })
+        })?;
+        *self = Self {
+            seq: self.seq,
+            written: mem::take(&mut self.written),
+            ..new
+        };
+        Ok(())
     }
 
     /// Opens a chat to go on with it: its records, and what had to be put right, if anything.
@@ -126,6 +134,11 @@ impl SessionFile {
         if !is_at(&file, path)? {
             bail!(InUse);
         }
+        let new = path.with_extension("new");
+        if is_at(&file, &new)? {
+            // A crash has left it between the two steps of `place`.
+            fs::remove_file(new)?;
+        }
         let Log {
             records,
             next,
@@ -140,80 +153,6 @@ impl SessionFile {
         this.note_change();
         let repaired = this.repair(&flaws, &records)?;
         Ok((this, records, repaired))
-    }
-
-    /// Cuts off what is not whole, and writes a file without a header anew with one; says what that was.
-    fn repair(&mut self, flaws: &[Flaw], records: &[Record]) -> Result<Option<String>> {
-        if flaws.is_empty() {
-            return Ok(None);
-        }
-        let rest = self.file.metadata()?.len().saturating_sub(self.length());
-        let damaged = |flaw: &Flaw| matches!(flaw, Flaw::Headless(_) | Flaw::Damaged(..));
-        let kept = flaws
-            .iter()
-            .any(damaged)
-            .then(|| self.keep_aside())
-            .transpose()?;
-        let mut said: Vec<String> = flaws.iter().map(|flaw| match flaw {
-            Flaw::Headless(_) => format!("{}.", sentence(&flaw.to_string())),
-            Flaw::Unended => {
-                "The end of its last line was missing and has been put there.".to_owned()
-            }
-            Flaw::Torn => format!(
-                "Its last record was not written to the end ({rest} bytes) and has been cut off."
-            ),
-            Flaw::Damaged(line, why) => format!(
-                "It is damaged from line {line} on ({why}): what stands there, {rest} bytes, is missing."
-            ),
-        }).collect();
-        said.extend(kept.map(|kept| format!("The damaged file is kept as {}.", kept.display())));
-        if let Some(Flaw::Headless(_)) = flaws.first() {
-            let path = self.path.clone();
-            *self = Self::make(&path, |new| new.append(records, true))?;
-        } else {
-            self.torn = true;
-            self.undo()?;
-            if !self.written.ends_with(b"\n") {
-                self.add(b"\n", false)?;
-            }
-            self.file.sync_data()?;
-            self.note_change();
-        }
-        Ok(Some(said.join(" ")))
-    }
-
-    /// Copies the file beside itself, as it is; a copy that is there already is enough.
-    fn keep_aside(&self) -> Result<PathBuf> {
-        for number in 1_u32.. {
-            let kept = self.path.with_extension(format!("damaged-{number}"));
-            let mut options = File::options();
-            let mut copy = match options.write(true).create_new(true).mode(0o600).open(&kept) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    (&self.file).rewind()?;
-                    if files::open(&kept)
-                        .is_ok_and(|kept| is_same(&self.file, kept).is_ok_and(|same| same))
-                    {
-                        return Ok(kept);
-                    }
-                    continue;
-                }
-                copy => copy.with_context(|| format!("cannot write {}", kept.display()))?,
-            };
-            let all = self.file.metadata()?.len();
-            (&self.file).rewind()?;
-            let copied = copy_all(&self.file, all, &mut copy).and_then(|()| copy.sync_all());
-            if let Err(error) = copied {
-                let _ = fs::remove_file(&kept);
-                let why = format!("cannot keep the damaged file aside as {}", kept.display());
-                return Err(error).context(why);
-            }
-            sync_folder_of(&kept);
-            return Ok(kept);
-        }
-        bail!(
-            "there are too many damaged copies of {}",
-            self.path.display()
-        )
     }
 
     /// Appends records, all or none. With `sync` they are on the disk when this returns.
@@ -303,6 +242,23 @@ fn create_beside(new: &Path) -> io::Result<File> {
     }
 }
 
+/// Moves a file to a place where there is none: what came there meanwhile is not written over.
+fn place(new: &Path, path: &Path) -> io::Result<()> {
+    match fs::hard_link(new, path) {
+        Ok(()) => {
+            // Should this fail, it goes when the chat is opened.
+            let _ = fs::remove_file(new);
+            Ok(())
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        // Some file systems have no links.
+        Err(_) => {
+            must_be_free(path)?;
+            fs::rename(new, path)
+        }
+    }
+}
+
 /// Whether a path leads to this file.
 pub(super) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let own = file.metadata()?;
@@ -311,16 +267,6 @@ pub(super) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
         Err(error) if is_nowhere(&error) => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// Copies a file of `all` bytes.
-fn copy_all(mut from: impl Read, all: u64, to: &mut impl Write) -> io::Result<()> {
-    let copied = io::copy(&mut from, to)?;
-    if copied < all {
-        let short = format!("only {copied} of {all} bytes could be read");
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, short));
-    }
-    Ok(())
 }
 
 /// Whether two streams give the same bytes.

@@ -116,8 +116,8 @@ impl Folder {
         SessionFile::create(&self.file(id), records)
     }
 
-    /// Writes all that was written to the file of a chat anew, under this id.
-    pub fn write_anew(&self, id: &Id, file: &SessionFile) -> io::Result<SessionFile> {
+    /// Writes all that was written to the file of a chat anew, under this id: from now on that is its file.
+    pub fn write_anew(&self, id: &Id, file: &mut SessionFile) -> io::Result<()> {
         self.make()?;
         file.write_anew(&self.file(id))
     }

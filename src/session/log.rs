@@ -68,7 +68,7 @@ pub enum NoChat {
     #[error("it has format {0}, and this speck knows {VERSION}: use the speck that wrote it")]
     Version(u32),
     /// More than [`MAX_FILE`] bytes.
-    #[error("it is larger than {MAX_FILE} bytes")]
+    #[error("it is larger than {} MiB", MAX_FILE >> 20)]
     TooLarge,
 }
 
@@ -156,7 +156,6 @@ fn made_up(records: &[Record]) -> Record {
     });
     Record::Header(Header {
         version: VERSION,
-        id: String::new(),
         settings: Settings {
             time: time.unwrap_or(Timestamp::UNIX_EPOCH),
             model: "unknown".to_owned(),
@@ -193,7 +192,7 @@ fn take(
     let decode = |bytes: &[u8]| record::decode(bytes, seq).and_then(place);
     let Some(whole) = line.strip_suffix(b"\n") else {
         if line.len() > MAX_LINE {
-            return Err(damaged(format!("it is longer than {MAX_LINE} bytes")));
+            return Err(damaged(format!("it is longer than {} MiB", MAX_LINE >> 20)));
         }
         if let Ok(record) = decode(line) {
             return Ok((record, line.len(), Some(Flaw::Unended)));

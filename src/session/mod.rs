@@ -95,11 +95,9 @@ impl fmt::Display for News {
             Self::SavesAgain { lost: false } => {
                 f.write_str("Saving works again: nothing is missing.")
             }
-            Self::SavesAgain { lost: true } => write!(
-                f,
-                "Saving works again, but what was said when {} MiB waited is missing.",
-                MAX_WAITING >> 20
-            ),
+            Self::SavesAgain { lost: true } => {
+                write!(f, "Saving works again, but {}.", missing())
+            }
             Self::WrittenAnew(path) => write!(
                 f,
                 "The file of this chat was gone or changed: all of it is written anew, to {}.",
@@ -158,20 +156,44 @@ impl Opened {
 pub struct Ended {
     /// The chat that was saved last, if there is one: its id and its file.
     pub saved: Option<(Id, PathBuf)>,
-    /// Why something could not be saved.
+    /// Why the end of it could not be saved.
     pub unsaved: Option<String>,
+    /// Whether something in its midst was not kept, because too much waited.
+    pub lost: bool,
     /// The files that were written anew last, because others had gone or were changed.
     pub anew: Vec<PathBuf>,
 }
 
+/// What is told of what was not kept.
+fn missing() -> String {
+    format!(
+        "what was said while {} MiB waited is missing",
+        MAX_WAITING >> 20
+    )
+}
+
 impl Ended {
+    /// Nothing more could be saved, and why.
+    fn failed(why: &str) -> Self {
+        Self {
+            unsaved: Some(why.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// Whether all of the chat is saved.
+    pub fn is_whole(&self) -> bool {
+        self.unsaved.is_none() && !self.lost
+    }
+
     /// What went wrong, in lines: the user is told wherever that is.
     pub fn warnings(&self) -> Vec<String> {
         let unsaved = self.unsaved.iter();
         let unsaved = unsaved.map(|why| format!("the end of this chat is not saved: {why}"));
         let anew = self.anew.iter();
         let anew = anew.map(|path| News::WrittenAnew(path.clone()).to_string());
-        anew.chain(unsaved).collect()
+        let lost = self.lost.then(|| format!("in this chat, {}", missing()));
+        anew.chain(lost).chain(unsaved).collect()
     }
 
     /// Where the chat is, in lines.

@@ -1,7 +1,7 @@
 //! The records of a saved chat, and the lines they are written as.
 //!
 //! ```text
-//! {"crc":"5d3ff45d","seq":0,"record":{"header":{"version":1,"id":"20261130-1432-k3f",…}}}
+//! {"crc":"5d3ff45d","seq":0,"record":{"header":{"version":1,"time":"2026-11-30T13:32:07Z",…}}}
 //! {"crc":"0c7e1a55","seq":1,"record":{"asked":{"time":"2026-11-30T13:32:07Z","text":"Hi"}}}
 //! {"crc":"9a01b6f2","seq":2,"record":{"turn":{"user":"Hi","answer":"Hello!","reason":"end_of_turn",…}}}
 //! ```
@@ -93,8 +93,6 @@ pub enum Record {
 pub struct Header {
     /// [`VERSION`].
     pub version: u32,
-    /// The chat's id.
-    pub id: String,
     /// How it began.
     #[serde(flatten)]
     pub settings: Settings,

@@ -78,6 +78,13 @@ impl Recorder {
         }
     }
 
+    /// Another chat goes on, with this system prompt: nothing has been said in it yet.
+    pub fn open(&mut self, system: Option<String>) {
+        self.system = system;
+        self.asked = None;
+        self.begun = false;
+    }
+
     /// The system prompt in force.
     pub fn system(&self) -> Option<&str> {
         self.system.as_deref()

@@ -4,6 +4,7 @@
 //! what was sent is on the disk, and dropping the saver, also in a panic, writes what there is.
 
 use std::io;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
@@ -20,6 +21,8 @@ use crate::engine::protocol::{Command, Event, Round};
 const RETRY: Duration = Duration::from_secs(2);
 /// How long the end of the program waits for the disk.
 const END: Duration = Duration::from_secs(2);
+/// What is told once the thread has panicked.
+const GONE: &str = "a bug in speck: saving has ended, and what is said from now on is not saved";
 
 /// What the thread is told.
 enum Job {
@@ -44,7 +47,8 @@ struct Queue {
 
 /// A front end's end of the line to the saver's thread.
 pub struct Saver {
-    to: Sender<Job>,
+    /// Until the thread is told to end.
+    to: Option<Sender<Job>>,
     queue: Arc<Queue>,
     notes: UnboundedSender<Note>,
 }
@@ -60,17 +64,17 @@ impl Saver {
         let (to, jobs) = mpsc::channel();
         let queue = Arc::new(Queue::default());
         let this = Self {
-            to,
+            to: Some(to),
             queue: Arc::clone(&queue),
             notes: notes.clone(),
         };
-        let mut writer = Writer::new(setup, notes);
+        let mut writer = Writer::new(setup, notes.clone());
         if let Some((file, opened)) = open {
             writer.go_on(opened.id.clone(), file, &opened.conversation);
         }
         thread::Builder::new()
             .name("saver".into())
-            .spawn(move || work(&mut writer, &jobs, &queue))?;
+            .spawn(move || serve(&jobs, &notes, || work(writer, &jobs, &queue)))?;
         Ok(this)
     }
 
@@ -117,22 +121,24 @@ impl Saver {
     }
 
     /// Writes what there is and ends the thread: what became of the chat.
-    pub fn end(self) -> Ended {
+    pub fn end(mut self) -> Ended {
         self.close()
     }
 
-    fn close(&self) -> Ended {
-        let (ended, wait) = mpsc::sync_channel(1);
-        if self.to.send(Job::End(ended)).is_err() {
+    /// Ends the thread, once: the disk is not waited for again.
+    fn close(&mut self) -> Ended {
+        let Some(to) = self.to.take() else {
             return Ended::default();
-        }
+        };
+        let (ended, wait) = mpsc::sync_channel(1);
+        // A thread that has ended lets go of this, and is noticed below.
+        let _ = to.send(Job::End(ended));
         match wait.recv_timeout(END) {
             Ok(ended) => ended,
-            Err(RecvTimeoutError::Disconnected) => Ended::default(),
-            Err(RecvTimeoutError::Timeout) => Ended {
-                unsaved: Some(format!("the disk did not answer within {END:?}")),
-                ..Ended::default()
-            },
+            Err(RecvTimeoutError::Disconnected) => Ended::failed(GONE),
+            Err(RecvTimeoutError::Timeout) => {
+                Ended::failed(&format!("the disk did not answer within {END:?}"))
+            }
         }
     }
 
@@ -144,8 +150,10 @@ impl Saver {
                 "the disk does not answer".to_owned(),
             )));
         }
-        // A thread that has ended has closed its files, and the program is about to end.
-        let _ = self.to.send(job);
+        if let Some(to) = &self.to {
+            // The thread ends after this end of the line.
+            let _ = to.send(job);
+        }
     }
 }
 
@@ -155,8 +163,26 @@ impl Drop for Saver {
     }
 }
 
+/// Does the `work` of all jobs; should it panic, answers the rest, so that nobody waits for ever.
+fn serve(jobs: &Receiver<Job>, notes: &UnboundedSender<Note>, work: impl FnOnce()) {
+    if panic::catch_unwind(AssertUnwindSafe(work)).is_ok() {
+        return;
+    }
+    // A front end that has gone needs no news.
+    let refuse = || drop(notes.send(Note::Refused(GONE.to_owned())));
+    // Also the answer to what was asked for just then.
+    refuse();
+    for job in jobs {
+        match job {
+            Job::Ask(_) => refuse(),
+            Job::End(ended) => return drop(ended.try_send(Ended::failed(GONE))),
+            Job::Sent(_) | Job::Heard(_) | Job::Settle(_) => {}
+        }
+    }
+}
+
 /// Does jobs in order until one says to end.
-fn work(writer: &mut Writer, jobs: &Receiver<Job>, queue: &Queue) {
+fn work(mut writer: Writer, jobs: &Receiver<Job>, queue: &Queue) {
     loop {
         let job = if writer.is_behind() {
             match jobs.recv_timeout(RETRY) {
@@ -191,18 +217,63 @@ fn work(writer: &mut Writer, jobs: &Receiver<Job>, queue: &Queue) {
 mod tests {
     use tokio::sync::mpsc::unbounded_channel;
 
+    use std::time::Instant;
+
     use super::*;
     use crate::session::record::Settings;
 
+    fn saver(notes: UnboundedSender<Note>) -> (Saver, Receiver<Job>) {
+        let (to, jobs) = mpsc::channel();
+        let saver = Saver {
+            to: Some(to),
+            queue: Arc::default(),
+            notes,
+        };
+        (saver, jobs)
+    }
+
+    #[test]
+    fn a_disk_that_does_not_answer_is_waited_for_once() {
+        let (saver, _jobs) = saver(unbounded_channel().0);
+        let begun = Instant::now();
+        assert!(saver.end().unsaved.unwrap().contains("did not answer"));
+        let waited = begun.elapsed();
+        assert!(waited < END + END / 2, "{waited:?}");
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_has_not_saved() {
+        let (saver, jobs) = saver(unbounded_channel().0);
+        drop(jobs);
+        assert_eq!(saver.end(), Ended::failed(GONE));
+    }
+
+    #[test]
+    fn after_a_panic_all_that_is_asked_is_answered() {
+        let (notes, mut told) = unbounded_channel();
+        let (saver, jobs) = saver(notes.clone());
+        saver.ask(Request::List);
+        saver.ask(Request::Save(None));
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                serve(&jobs, &notes, || {
+                    jobs.recv().unwrap();
+                    panic!("on purpose");
+                });
+            });
+            saver.settle(Duration::from_secs(20));
+            assert_eq!(saver.end(), Ended::failed(GONE));
+        });
+        for _ in 0..2 {
+            assert!(matches!(told.try_recv(), Ok(Note::Refused(why)) if why == GONE));
+        }
+        assert!(told.try_recv().is_err());
+    }
+
     #[test]
     fn a_disk_that_does_not_answer_is_told_and_its_end() {
-        let (to, jobs) = mpsc::channel();
         let (notes, mut told) = unbounded_channel();
-        let saver = Saver {
-            to,
-            queue: Arc::default(),
-            notes: notes.clone(),
-        };
+        let (saver, jobs) = saver(notes.clone());
         let baseline = Event::Baseline(crate::engine::protocol::Baseline {
             per_token: Duration::from_millis(1),
             context: 1,
@@ -222,7 +293,7 @@ mod tests {
         assert!(told.try_recv().is_err(), "told once");
         saver.ask(Request::Save(None));
         let (ended, _wait) = mpsc::sync_channel(1);
-        saver.to.send(Job::End(ended)).unwrap();
+        saver.to.as_ref().unwrap().send(Job::End(ended)).unwrap();
         let setup = Setup {
             folder: None,
             save: true,
@@ -234,7 +305,7 @@ mod tests {
                 sampling: serde_json::Value::Null,
             },
         };
-        work(&mut Writer::new(setup, notes), &jobs, &saver.queue);
+        work(Writer::new(setup, notes), &jobs, &saver.queue);
         assert!(
             matches!(told.try_recv(), Ok(Note::Refused(_))),
             "the last job first"

@@ -31,7 +31,6 @@ fn settings() -> Settings {
 fn header() -> Record {
     Record::Header(Header {
         version: VERSION,
-        id: "20261130-1432-k3f".to_owned(),
         settings: settings(),
     })
 }

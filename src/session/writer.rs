@@ -4,6 +4,7 @@
 //! go beyond that is not kept, and said to be lost.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use jiff::Timestamp;
 use tokio::sync::mpsc::UnboundedSender;
@@ -40,11 +41,9 @@ pub(super) struct Writer {
     begun: Option<Timestamp>,
     /// The chat that was written or opened last.
     saved: Option<(Id, PathBuf)>,
-    /// Why nothing can be written.
-    trouble: Option<String>,
     /// Whether trouble was told, and not its end.
     told: bool,
-    /// Whether something was not kept.
+    /// Whether something was not kept, and that was not told.
     lost: bool,
     notes: UnboundedSender<Note>,
 }
@@ -60,7 +59,6 @@ impl Writer {
             name: None,
             begun: None,
             saved: None,
-            trouble: None,
             told: false,
             lost: false,
             notes,
@@ -70,6 +68,7 @@ impl Writer {
     /// Goes on with a chat that is open; `told` is what it holds.
     pub fn go_on(&mut self, id: Id, file: SessionFile, told: &Conversation) {
         self.begin();
+        self.recorder.open(told.settings.system.clone());
         self.name.clone_from(&told.name);
         self.begun = Some(told.begun);
         if self.setup.save {
@@ -99,7 +98,7 @@ impl Writer {
     /// The next record is another chat's.
     fn begin(&mut self) {
         self.write_waiting();
-        self.books.retain(|book| !book.waiting().is_empty());
+        self.books.retain(Book::is_behind);
         self.books.push(Book::default());
         self.name = None;
         self.begun = None;
@@ -123,56 +122,64 @@ impl Writer {
         let waiting: usize = self.books.iter().map(Book::n_bytes).sum();
         if waiting > MAX_WAITING {
             self.lost = true;
-            self.now().pop();
+            self.now().lose();
         }
         self.write_waiting();
     }
 
     /// Tries to write what waits, oldest first.
     pub fn write_waiting(&mut self) {
-        self.write_and_tell(|book| !book.waiting().is_empty());
+        self.write_and_tell(Book::is_behind);
     }
 
     fn write_and_tell(&mut self, which: impl Fn(&Book) -> bool) {
         for path in self.write_books(which) {
             self.tell(Note::News(News::WrittenAnew(path)));
         }
-        if let Some(why) = &self.trouble
+        if let Some(why) = self.trouble()
             && !std::mem::replace(&mut self.told, true)
         {
-            self.tell(Note::News(News::Trouble(why.clone())));
+            self.tell(Note::News(News::Trouble(why)));
         }
+    }
+
+    fn trouble(&self) -> Option<String> {
+        let why = self.books.iter().find_map(Book::trouble);
+        why.map(str::to_owned)
     }
 
     /// Tries to write some of the chats, oldest first; gives the files of those that were written anew.
     fn write_books(&mut self, which: impl Fn(&Book) -> bool) -> Vec<PathBuf> {
         let mut anew = Vec::new();
-        self.trouble = None;
         for book in self.books.iter_mut().filter(|book| which(book)) {
             let written = book.write(self.setup.folder.as_ref());
             let moved = book.take_anew();
-            if written.is_ok() || moved.is_some() {
+            if written || moved.is_some() {
                 self.saved = book.place();
             }
             anew.extend(moved);
-            if let Err(error) = written {
-                self.trouble = Some(error.to_string());
-            }
         }
+        // A chat that was left is closed, for others to open, or this program again.
+        let mut after = self.books.len();
+        self.books.retain(|book| {
+            after -= 1;
+            after == 0 || book.is_behind()
+        });
         anew
     }
 
     /// Nothing is left to be taken. `held_up`: it was told that the disk did not answer.
     pub fn caught_up(&mut self, held_up: bool) {
         self.told |= held_up;
-        if self.trouble.is_none() && std::mem::take(&mut self.told) {
-            self.tell(Note::News(News::SavesAgain { lost: self.lost }));
+        if self.trouble().is_none() && std::mem::take(&mut self.told) {
+            let lost = std::mem::take(&mut self.lost);
+            self.tell(Note::News(News::SavesAgain { lost }));
         }
     }
 
-    /// Whether something waits.
+    /// Whether something is to be written.
     pub fn is_behind(&self) -> bool {
-        self.books.iter().any(|book| !book.waiting().is_empty())
+        self.books.iter().any(Book::is_behind)
     }
 
     pub fn ask(&mut self, request: Request) {
@@ -239,14 +246,14 @@ impl Writer {
         if self.books.last().is_some_and(Book::is_unused) {
             return Err("nothing was said yet; what is said will be saved by itself".to_owned());
         }
-        let rest = self.recorder.rest(std::time::Instant::now());
+        let rest = self.recorder.rest(Instant::now());
         self.take(rest);
         if let Some(name) = name {
             self.write(Record::Name { name });
         }
         // Its file may have been taken away or changed.
         self.write_and_tell(|_| true);
-        match (&self.trouble, self.id()) {
+        match (self.now().trouble().map(str::to_owned), self.id()) {
             (None, Some(id)) => {
                 let file = self.setup.folder.as_ref().map(|folder| folder.file(id));
                 let place = file.map_or(String::new(), |file| format!(", in {}", file.display()));
@@ -259,21 +266,18 @@ impl Writer {
         }
     }
 
-    /// Writes what there is of an answer, and all that waits.
-    pub fn end(&mut self) -> Ended {
-        let rest = self.recorder.rest(std::time::Instant::now());
+    /// Writes what there is of an answer, and all that waits; closes all files.
+    pub fn end(mut self) -> Ended {
+        let rest = self.recorder.rest(Instant::now());
         self.take(rest);
         // One that was deleted since stays so; one that was changed is put right.
         let is_there = |book: &Book| book.place().is_some_and(|(_, path)| path.exists());
-        let anew = self.write_books(|book| !book.waiting().is_empty() || is_there(book));
-        let lost = self
-            .lost
-            .then(|| format!("more than {MAX_WAITING} bytes waited for the disk"));
-        let behind = self.is_behind();
+        let anew = self.write_books(|book| book.is_behind() || is_there(book));
         Ended {
             // It may have been deleted since.
             saved: self.saved.clone().filter(|(_, path)| path.exists()),
-            unsaved: self.trouble.clone().filter(|_| behind).or(lost),
+            unsaved: self.trouble(),
+            lost: self.books.iter().any(Book::has_lost),
             anew,
         }
     }

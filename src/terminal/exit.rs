@@ -13,7 +13,7 @@ pub enum Exit {
     Failed,
     /// The command line or the configuration is wrong.
     Usage,
-    /// It did what was asked, but the end of the chat could not be saved.
+    /// It did what was asked, but not all of the chat could be saved.
     Unsaved,
     /// The terminal went away (128 + SIGHUP).
     HungUp,
@@ -33,7 +33,7 @@ impl Exit {
     /// The same at the end of a chat, unless all was well but for its saving.
     #[must_use]
     pub fn once_saved(self, saved: &Ended) -> Self {
-        if self == Self::Done && saved.unsaved.is_some() {
+        if self == Self::Done && !saved.is_whole() {
             Self::Unsaved
         } else {
             self

@@ -7,14 +7,13 @@
 
 mod input;
 
-use std::future::pending;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use tokio::select;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::app::slash::{self, COMMANDS, Command as Row, Parsed, Slash};
 use crate::app::{App, AppSettings, Effect, Msg};
@@ -28,7 +27,7 @@ use super::clipboard;
 use super::columns::{columns, fitted};
 use super::exit::Exit;
 use super::saving::{Saving, other_model, tell_ended};
-use super::signals::outlive_file_size_limit;
+use super::signals::{Ending, outlive_file_size_limit};
 use super::stdout;
 use super::text::TextOut;
 
@@ -41,59 +40,20 @@ pub fn chat(handle: Handle, saving: Saving) -> anyhow::Result<Exit> {
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        outlive_file_size_limit()?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut lines = lines_of_stdin();
-        let (told, mut copies) = unbounded_channel();
+        let (told, copies) = unbounded_channel();
         let mut chat = Chat::new(handle, saving, told);
-        // `nohup` gives no terminal to read from, and wants the signal to be ignored.
-        let mut hang_up = chat
-            .typed
-            .then(|| signal(SignalKind::hangup()))
-            .transpose()?;
-        if let Some(opened) = chat.saving.opened.take() {
-            chat.restore(opened)?;
-        }
-        loop {
-            let listening = chat.is_listening();
-            let exit = select! {
-                event = chat.handle.events.recv() => {
-                    chat.event(&event.context("the engine ended")?)?;
-                    None
-                }
-                Some(note) = chat.saving.notes.recv() => {
-                    chat.note(note)?;
-                    None
-                }
-                Some(told) = copies.recv() => {
-                    chat.copied(told);
-                    None
-                }
-                line = lines.recv(), if listening => {
-                    chat.input_ended = line.is_none();
-                    chat.line(line.transpose()?.unwrap_or_default().trim())?
-                }
-                _ = interrupt.recv() => chat.interrupt()?,
-                _ = terminate.recv() => Some(Exit::Terminated),
-                () = next(&mut hang_up) => Some(Exit::HungUp),
-            };
-            if let Some(exit) = exit.or_else(|| chat.end()) {
-                let saved = chat.saving.saver.end();
-                tell_ended(&saved, |line| chat.out.note(line));
-                super::end(chat.handle).await;
-                return Ok(exit.once_saved(&saved));
-            }
-        }
+        let ended = chat.run(copies).await;
+        let Chat {
+            handle,
+            saving,
+            out,
+            ..
+        } = chat;
+        let saved = saving.saver.end();
+        tell_ended(&saved, |line| out.note(line));
+        super::end(handle).await;
+        Ok(ended?.once_saved(&saved))
     })
-}
-
-/// Waits for a signal; for ever where none is listened to.
-async fn next(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => pending().await,
-    }
 }
 
 struct Chat {
@@ -137,6 +97,45 @@ impl Chat {
             input_ended: false,
             failed: false,
             typed: io::stdin().is_terminal(),
+        }
+    }
+
+    async fn run(
+        &mut self,
+        mut copies: UnboundedReceiver<Result<String, String>>,
+    ) -> anyhow::Result<Exit> {
+        outlive_file_size_limit()?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut ending = Ending::listen()?;
+        let mut lines = lines_of_stdin();
+        if let Some(opened) = self.saving.opened.take() {
+            self.restore(opened)?;
+        }
+        loop {
+            let listening = self.is_listening();
+            let exit = select! {
+                event = self.handle.events.recv() => {
+                    self.event(&event.context("the engine ended")?)?;
+                    None
+                }
+                Some(note) = self.saving.notes.recv() => {
+                    self.note(note)?;
+                    None
+                }
+                Some(told) = copies.recv() => {
+                    self.copied(told);
+                    None
+                }
+                line = lines.recv(), if listening => {
+                    self.input_ended = line.is_none();
+                    self.line(line.transpose()?.unwrap_or_default().trim())?
+                }
+                _ = interrupt.recv() => self.interrupt()?,
+                exit = ending.next() => Some(exit),
+            };
+            if let Some(exit) = exit.or_else(|| self.end()) {
+                return Ok(exit);
+            }
         }
     }
 

@@ -1,8 +1,9 @@
 //! One question, one answer on standard output: as text, or as JSON Lines.
 //!
 //! Ctrl-C stops the answer and keeps what is there; a second one does not wait. SIGTERM and SIGHUP
-//! keep their meaning: there is nothing to put right, and `nohup` works.
+//! keep their meaning where nothing is saved: there is nothing to put right.
 
+use std::future::pending;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
@@ -11,12 +12,13 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cancel::Cancel;
 use crate::engine::protocol::{Command, Event, FinishReason, Handle};
+use crate::session::{Opened, Saver};
 use crate::stats::Stats;
 
 use super::exit::Exit;
 use super::json::Line;
 use super::saving::{Saving, other_model, tell_ended};
-use super::signals::outlive_file_size_limit;
+use super::signals::{Ending, outlive_file_size_limit};
 use super::stdout;
 use super::text::TextOut;
 use super::throttle::Throttle;
@@ -53,7 +55,46 @@ async fn run(
     question: String,
     mut out: Out,
 ) -> anyhow::Result<Exit> {
-    let Saving { saver, opened, .. } = saving;
+    let Saving {
+        saver,
+        opened,
+        saves,
+        ..
+    } = saving;
+    let mut ending = saves.then(Ending::listen).transpose()?;
+    let ended = select! {
+        ended = ask(&mut handle, &saver, opened, question, &mut out) => ended,
+        exit = next(&mut ending) => Ok(exit),
+    };
+    let saved = saver.end();
+    let line_ended = out.end_line();
+    tell_ended(&saved, |line| out.note(line));
+    match ended {
+        Ok(Exit::Done) => {}
+        // It may be at work still.
+        Ok(_) | Err(_) => super::end(handle).await,
+    }
+    let exit = ended?;
+    line_ended?;
+    Ok(exit.once_saved(&saved))
+}
+
+/// Waits for a request to end; for ever where none is listened to.
+async fn next(ending: &mut Option<Ending>) -> Exit {
+    match ending {
+        Some(ending) => ending.next().await,
+        None => pending().await,
+    }
+}
+
+/// Asks, and writes the answer as it comes.
+async fn ask(
+    handle: &mut Handle,
+    saver: &Saver,
+    opened: Option<Box<Opened>>,
+    question: String,
+    out: &mut Out,
+) -> anyhow::Result<Exit> {
     let was_with = opened
         .as_ref()
         .map(|opened| opened.conversation.model().to_owned());
@@ -81,8 +122,6 @@ async fn run(
             event = handle.events.recv() => event.context("the engine ended without an answer")?,
             _ = interrupt.recv() => {
                 if !ready || cancel.is_cancelled() {
-                    super::end(handle).await;
-                    out.end_line()?;
                     return Ok(Exit::Interrupted);
                 }
                 cancel.cancel();
@@ -100,16 +139,13 @@ async fn run(
                 ready = true;
             }
             Event::Finished(finished) => {
-                let saved = saver.end();
-                tell_ended(&saved, |line| out.note(line));
-                let exit = match finished.reason {
+                return Ok(match finished.reason {
                     FinishReason::Stopped => Exit::Interrupted,
                     FinishReason::EndOfTurn
                     | FinishReason::StopString
                     | FinishReason::MaxTokens
                     | FinishReason::ContextFull => Exit::Done,
-                };
-                return Ok(exit.once_saved(&saved));
+                });
             }
             Event::Failed(failure) => bail!(failure.message),
             Event::Fetch(_)

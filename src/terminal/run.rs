@@ -92,7 +92,11 @@ pub fn run(
         Ok(exit) => exit,
         // The terminal broke because it is gone: that is no failure of the program.
         Err(_) if !terminal_is_there() => Exit::HungUp,
-        Err(error) => return Err(error),
+        Err(error) => {
+            // The error is what matters.
+            tell_saved(&saved).ok();
+            return Err(error);
+        }
     };
     match exit {
         Exit::HungUp => return Ok(exit),

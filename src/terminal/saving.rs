@@ -15,6 +15,8 @@ pub struct Saving {
     pub notes: UnboundedReceiver<Note>,
     /// What is to be shown, and told to the engine, before anything else.
     pub opened: Option<Box<Opened>>,
+    /// Whether what is said is saved.
+    pub saves: bool,
 }
 
 /// Says that a chat was with another model than the one that is loaded, if it was.
@@ -38,10 +40,12 @@ impl Saving {
         let (to, notes) = unbounded_channel();
         let (file, opened) = resumed.unzip();
         let open = file.zip(opened.as_ref());
+        let saves = setup.save;
         Ok(Self {
             saver: Saver::start(setup, open, to)?,
             notes,
             opened: opened.map(Box::new),
+            saves,
         })
     }
 }

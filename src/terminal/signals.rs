@@ -3,8 +3,9 @@
 //! A suspension is one path: the key sends SIGTSTP to the whole job, the loop receives it, gives the
 //! terminal back and stops; SIGCONT takes the terminal again.
 
+use std::fs;
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::task::Poll;
 use std::thread;
 
@@ -106,6 +107,52 @@ impl Signals {
             _ = self.stop.recv() => Signal::Stop,
             _ = self.resize.recv() => Signal::Resize,
         }
+    }
+}
+
+/// Requests to end from outside, for a chat without a screen.
+pub struct Ending {
+    terminate: unix::Signal,
+    hang_up: Option<unix::Signal>,
+}
+
+impl Ending {
+    /// Starts listening; a SIGHUP that is ignored stays so.
+    pub fn listen() -> io::Result<Self> {
+        let hang_up = !ignores_hang_up();
+        Ok(Self {
+            terminate: unix::signal(SignalKind::terminate())?,
+            hang_up: hang_up
+                .then(|| unix::signal(SignalKind::hangup()))
+                .transpose()?,
+        })
+    }
+
+    /// How the program is to end, once that is asked for.
+    pub async fn next(&mut self) -> Exit {
+        let hang_up = poll_fn(|context| match &mut self.hang_up {
+            Some(signal) => signal.poll_recv(context),
+            None => Poll::Pending,
+        });
+        select! {
+            _ = hang_up => Exit::HungUp,
+            _ = self.terminate.recv() => Exit::Terminated,
+        }
+    }
+}
+
+/// Whether the program was started to outlive its terminal, as by `nohup`.
+fn ignores_hang_up() -> bool {
+    match fs::read_to_string("/proc/self/status") {
+        Ok(status) => {
+            let mask = status
+                .lines()
+                .find_map(|line| line.strip_prefix("SigIgn:"))
+                .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+            mask.is_some_and(|mask| mask >> (Raw::HUP.as_raw() - 1) & 1 == 1)
+        }
+        // Not on a Mac, where there is no safe way to ask; `nohup` leaves no terminal to write to.
+        Err(_) => !io::stdout().is_terminal() && !io::stderr().is_terminal(),
     }
 }
 

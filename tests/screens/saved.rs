@@ -81,7 +81,6 @@ fn opened_with(records: Vec<Record>) -> Note {
     let time = Timestamp::UNIX_EPOCH;
     let header = Header {
         version: VERSION,
-        id: String::new(),
         settings: Settings {
             time,
             model: "smollm2-135m".to_owned(),
@@ -399,6 +398,8 @@ fn an_export_holds_what_was_said() {
     user.finish(FinishReason::MaxTokens);
     user.keys("fails<Enter>");
     user.hear(failure("no", false));
+    user.keys("<C-c>stopped<Enter>");
+    user.finish_empty();
     user.keys("<C-c>four<Enter>");
     user.stream("five", "draft", &[1]);
     user.effects.clear();

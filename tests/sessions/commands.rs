@@ -238,7 +238,7 @@ fn a_command_from_a_pipe_that_fails_gives_a_status() {
         "lookup",
     ];
     let check = |(lines, code, told): (&str, i32, &str)| {
-        let (out, err) = home.check(&args, &format!("{lines}\nhello\n"), code);
+        let (out, err) = home.check(&args, format!("{lines}\nhello\n"), code);
         assert!(err.contains(told), "{lines}: {err}");
         let quits = lines.ends_with('q') || lines.ends_with("it");
         assert_eq!(out.contains("hello"), !quits, "{lines}: {out}");

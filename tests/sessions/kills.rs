@@ -4,6 +4,7 @@ use std::env;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -60,7 +61,7 @@ fn chat_until_killed(
             }));
         }
         let message = format!("run {run} message {number}");
-        let sent = talk.input.write_all(format!("{message}\n").as_bytes());
+        let sent = writeln!(talk.input.as_mut().unwrap(), "{message}");
         if sent.is_err() || !talk.hear(&message) {
             break;
         }
@@ -158,23 +159,48 @@ fn a_kill_in_the_middle_of_an_answer_keeps_what_was_recorded() {
     assert!(out.ends_with("*(interrupted)*\n"), "{out}");
 }
 
-#[test]
-fn a_request_to_end_saves_what_there_is() {
+/// What a signal in the middle of an answer comes to.
+fn check_request_to_end(args: &[&str], input: &str, signal: Signal, code: i32) {
     let home = Home::new();
-    let args = [
-        "chat",
-        "--target",
-        "scripted",
-        "--no-tui",
-        "--strategy",
-        "plain",
-    ];
-    let mut talk = Talk::start(home.speck(&args));
-    talk.say("word1 word2 word3 word4 word5 word6");
+    let scripted = ["chat", "--target", "scripted", "--strategy", "plain"];
+    let mut talk = Talk::start(home.speck(&[&scripted, args].concat()));
+    if !input.is_empty() {
+        talk.say(input);
+    }
+    talk.end_input();
     assert!(talk.line("You wrote:") && talk.line(""));
     talk.output.read_exact(&mut [0; 12]).unwrap();
-    talk.signal(Signal::TERM);
-    assert_eq!(talk.end(), Some(143));
+    talk.signal(signal);
+    assert_eq!(talk.end(), Some(code), "{args:?} {signal:?}");
     let (out, _) = home.check(&["sessions", "show", "last"], "", 0);
     assert!(out.contains("You wrote:\n\nword1 word2"), "{out}");
+    assert!(out.ends_with("*(interrupted)*\n"), "{out}");
+}
+
+#[test]
+fn a_request_to_end_saves_what_there_is() {
+    let words = "word1 word2 word3 word4 word5 word6";
+    let mut signals = vec![(Signal::TERM, 143)];
+    // Elsewhere a program without a terminal may be under `nohup`.
+    signals.extend(cfg!(target_os = "linux").then_some((Signal::HUP, 129)));
+    for (signal, code) in signals {
+        check_request_to_end(&["--no-tui"], words, signal, code);
+        check_request_to_end(&["--save", words], "", signal, code);
+    }
+}
+
+/// As with `nohup`.
+#[test]
+fn a_hang_up_that_is_ignored_stays_so() {
+    let home = Home::new();
+    let script = "trap '' HUP; exec \"$0\" chat --target scripted --strategy plain --no-tui";
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_speck")]);
+    command.env_clear().env("HOME", home.path());
+    let mut talk = Talk::start(command);
+    talk.say("word1 word2 word3");
+    assert!(talk.line("You wrote:"));
+    talk.signal(Signal::HUP);
+    assert!(talk.hear("word1 word2 word3"));
+    assert_eq!(talk.end(), Some(0));
 }

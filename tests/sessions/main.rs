@@ -36,17 +36,17 @@ impl Home {
         command
     }
 
-    fn run(&self, args: &[&str], input: &str) -> Output {
+    fn run(&self, args: &[&str], input: impl AsRef<[u8]>) -> Output {
         let mut command = self.speck(args);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = piped.stderr(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).ok();
+        child.stdin.take().unwrap().write_all(input.as_ref()).ok();
         child.wait_with_output().unwrap()
     }
 
     /// Runs a command that must end with `code`; gives standard output and standard error.
     #[track_caller]
-    fn check(&self, args: &[&str], input: &str, code: i32) -> (String, String) {
+    fn check(&self, args: &[&str], input: impl AsRef<[u8]>, code: i32) -> (String, String) {
         let output = self.run(args, input);
         let text = |bytes| String::from_utf8(bytes).unwrap();
         let (out, err) = (text(output.stdout), text(output.stderr));
@@ -81,7 +81,8 @@ impl Home {
 /// A chat in line mode that the test talks to, and hears the ends of its answers.
 struct Talk {
     child: Child,
-    input: ChildStdin,
+    /// Until it is ended.
+    input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
@@ -90,14 +91,18 @@ impl Talk {
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = piped.stderr(Stdio::null()).spawn().unwrap();
         Self {
-            input: child.stdin.take().unwrap(),
+            input: child.stdin.take(),
             output: BufReader::new(child.stdout.take().unwrap()),
             child,
         }
     }
 
     fn say(&mut self, message: &str) {
-        writeln!(self.input, "{message}").unwrap();
+        writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn end_input(&mut self) {
+        self.input = None;
     }
 
     /// Waits until the whole answer to a message of one line is there; `false` when the program ended.

@@ -122,13 +122,43 @@ fn a_file_that_another_is_making_is_left_alone() {
 }
 
 #[test]
-fn a_copy_that_is_too_short_is_an_error() {
-    let check = |n, expect: Result<(), &str>| {
-        let mut copy = Vec::new();
-        let copied = copy_all(&b"abcd"[..], n, &mut copy).map_err(|error| error.to_string());
-        assert_eq!(copied, expect.map_err(str::to_owned));
-        assert_eq!(copy, b"abcd");
-    };
-    check(4, Ok(()));
-    check(5, Err("only 4 of 5 bytes could be read"));
+fn what_came_to_the_place_meanwhile_is_not_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    let error = SessionFile::make(&path, place, |new| {
+        fs::write(&path, "mine")?;
+        new.append(&sample(), true)
+    })
+    .unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+    assert_eq!(names(folder.path()), ["a.jsonl"]);
+}
+
+#[test]
+fn the_other_name_that_a_crash_has_left_goes() {
+    let (folder, path, file) = open();
+    drop(file);
+    let mut damaged = bytes(&sample());
+    damaged[40] ^= 1;
+    fs::write(&path, damaged).unwrap();
+    fs::hard_link(&path, path.with_extension("new")).unwrap();
+    SessionFile::open(&path).unwrap();
+    assert_eq!(names(folder.path()), ["a.damaged-1", "a.jsonl"]);
+}
+
+#[test]
+fn a_file_that_is_written_anew_goes_on_in_its_new_place() {
+    let (folder, path, mut file) = open();
+    fs::write(&path, "mine").unwrap();
+    let anew = folder.path().join("b.jsonl");
+    file.write_anew(&anew).unwrap();
+    assert_eq!(file.path(), anew);
+    assert!(file.is_as_written().unwrap());
+    file.append(&[partial("more")], true).unwrap();
+    assert!(SessionFile::open(&anew).unwrap_err().is::<InUse>());
+    drop(file);
+    let (_file, records, repaired) = SessionFile::open(&anew).unwrap();
+    assert_eq!(records, [&sample()[..], &[partial("more")]].concat());
+    assert_eq!(repaired, None);
 }

@@ -199,8 +199,8 @@ fn a_chat_that_is_written_anew_is_told_also_where_the_rest_fails() {
     assert_eq!(turns(home.path()), ["one"]);
 }
 
-#[test]
-fn what_was_not_kept_is_not_said_to_be_there() {
+/// What the end says of a chat in which something was not kept, and of the `next` that is begun after it.
+fn check_lost(next: bool) {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("sessions");
     fs::write(&folder, "").unwrap();
@@ -224,7 +224,101 @@ fn what_was_not_kept_is_not_said_to_be_there() {
     );
     assert!(!again.contains("nothing"), "{again}");
     assert_eq!(turns(&folder), ["one"]);
-    assert!(saver.end().unsaved.is_some());
+    if next {
+        saver.sent(&Command::Reset);
+        say(&saver, "two");
+    }
+    let ended = saver.end();
+    assert_eq!((&ended.unsaved, ended.lost), (&None, !next));
+    let told = ended.warnings().concat();
+    assert_eq!(told.contains("64 MiB waited is missing"), !next, "{told}");
+}
+
+#[test]
+fn what_was_not_kept_is_not_said_to_be_there() {
+    check_lost(false);
+    check_lost(true);
+}
+
+#[test]
+fn a_chat_that_was_left_is_closed_once_it_is_written() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = Folder::at(home.path().join("sessions"));
+    fs::write(folder.path(), "").unwrap();
+    let (saver, mut notes) = saver(folder.path());
+    say(&saver, "one");
+    saver.sent(&Command::Reset);
+    saver.settle(SOON);
+    let Some(Note::News(News::Trouble(_))) = notes.blocking_recv() else {
+        panic!("not told")
+    };
+    fs::remove_file(folder.path()).unwrap();
+    say(&saver, "two");
+    let Some(Note::News(News::SavesAgain { lost: false })) = notes.blocking_recv() else {
+        panic!("not told")
+    };
+    let ids = folder.ids().unwrap().into_iter();
+    let left = ids.filter(|id| folder.read(id).unwrap().0.first_words() == "one");
+    let left: Vec<Id> = left.collect();
+    saver.ask(Request::Open(left[0].to_string()));
+    let note = notes.blocking_recv();
+    assert!(matches!(note, Some(Note::Opened(_))), "{note:?}");
+}
+
+#[test]
+fn a_chat_is_saved_whatever_waits_of_another() {
+    let home = tempfile::tempdir().unwrap();
+    let (saver, mut notes) = saver(home.path());
+    say(&saver, "one");
+    // Neither the chat nor nothing stands in its place.
+    let path = home.path().join(&names(home.path())[0]);
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&path, &path).unwrap();
+    say(&saver, "more");
+    let Some(Note::News(News::Trouble(_))) = notes.blocking_recv() else {
+        panic!("not told")
+    };
+    saver.sent(&Command::Reset);
+    say(&saver, "two");
+    saver.ask(Request::Save(None));
+    let note = notes.blocking_recv();
+    assert!(matches!(note, Some(Note::Done(_))), "{note:?}");
+    let ended = saver.end();
+    assert!(ended.unsaved.is_some(), "the other is not");
+    assert_ne!(ended.saved.unwrap().1, path);
+}
+
+#[test]
+fn to_open_a_chat_writes_nothing_to_it() {
+    let home = tempfile::tempdir().unwrap();
+    let (saver, mut notes) = saver(home.path());
+    say(&saver, "one");
+    let other = Settings {
+        system: Some("Rhyme.".to_owned()),
+        ..settings()
+    };
+    let other = Record::Header(Header {
+        version: VERSION,
+        settings: other,
+    });
+    let other = bytes(&[other, turn("a", "b")]);
+    let path = home.path().join("other.jsonl");
+    fs::write(&path, &other).unwrap();
+    saver.ask(Request::Open("other".to_owned()));
+    let Some(Note::Opened(opened)) = notes.blocking_recv() else {
+        panic!("not opened")
+    };
+    opened
+        .commands()
+        .iter()
+        .for_each(|command| saver.sent(command));
+    saver.settle(SOON);
+    assert_eq!(fs::read(&path).unwrap(), other);
+    saver.sent(&Command::SetSystem(None));
+    say(&saver, "more");
+    saver.end();
+    let (_, records, _) = crate::session::SessionFile::open(&path).unwrap();
+    assert_eq!(records[3], Record::System { text: None }, "{records:?}");
 }
 
 #[test]
