@@ -57,6 +57,12 @@ impl Book {
         !self.waiting.is_empty() || self.trouble.is_some()
     }
 
+    /// Whether its file, if it has one, holds what was written to it.
+    pub fn is_as_written(&mut self) -> bool {
+        let file = self.file.as_mut();
+        file.is_none_or(|(_, file)| file.is_as_written().unwrap_or(false))
+    }
+
     /// Why it cannot be written.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
@@ -109,7 +115,12 @@ impl Book {
     /// Gives whether that went well; else there is a [`Self::trouble`].
     pub fn write(&mut self, folder: Option<&Folder>) -> bool {
         let written = self.try_to_write(folder);
-        self.trouble = written.err().map(|error| error.to_string());
+        let place = self.place().map(|(_, path)| path);
+        let place = place.or_else(|| folder.map(|folder| folder.path().to_owned()));
+        self.trouble = written.err().map(|error| match &place {
+            Some(place) => format!("{}: {error}", place.display()),
+            None => error.to_string(),
+        });
         self.trouble.is_none()
     }
 

@@ -226,7 +226,8 @@ fn create_beside(new: &Path) -> io::Result<File> {
     };
     let created = match options.clone().create_new(true).open(new) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let left = files::open(new)?;
+            // Not through a link that leads nowhere.
+            let left = files::open(new).map_err(|_| taken())?;
             if !own(&left)? {
                 return Err(taken());
             }

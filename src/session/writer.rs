@@ -273,9 +273,13 @@ impl Writer {
         // One that was deleted since stays so; one that was changed is put right.
         let is_there = |book: &Book| book.place().is_some_and(|(_, path)| path.exists());
         let anew = self.write_books(|book| book.is_behind() || is_there(book));
+        let is_whole = self.now().is_as_written();
         Ended {
-            // It may have been deleted since.
-            saved: self.saved.clone().filter(|(_, path)| path.exists()),
+            // It may have been deleted since, or changed and not put right.
+            saved: self
+                .saved
+                .clone()
+                .filter(|(_, path)| is_whole && path.exists()),
             unsaved: self.trouble(),
             lost: self.books.iter().any(Book::has_lost),
             anew,

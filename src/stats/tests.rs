@@ -94,6 +94,10 @@ fn a_speed_up_is_over_the_rounds_that_had_a_baseline_each_with_its_own() {
     for _ in 0..MIN_VERDICT_PASSES {
         stats.push(&round(3, 1, [10, 30, 0]));
     }
+    assert_eq!(stats.speed_up(), None, "half of them tell nothing of all");
+    for _ in 0..WINDOW_ROUNDS - MIN_VERDICT_PASSES {
+        stats.push(&round(3, 1, [10, 30, 0]));
+    }
     assert_eq!(stats.speed_up(), Some(1.5));
     stats.set_baseline(baseline(10));
     assert_eq!(stats.speed_up(), Some(1.5));

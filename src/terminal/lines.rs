@@ -26,10 +26,10 @@ use self::input::lines_of_stdin;
 use super::clipboard;
 use super::columns::{columns, fitted};
 use super::exit::Exit;
-use super::saving::{Saving, other_model, tell_ended};
+use super::saving::{Saving, other_model, tell_ended, tell_opened};
 use super::signals::{Ending, outlive_file_size_limit};
 use super::stdout;
-use super::text::TextOut;
+use super::text::{TextOut, tell};
 
 /// How long an answer's end waits for the disk.
 const SAVED_WITHIN: Duration = Duration::from_secs(2);
@@ -312,7 +312,7 @@ impl Chat {
 
     /// Goes on with a chat that was opened.
     fn restore(&mut self, opened: Box<Opened>) -> anyhow::Result<()> {
-        self.out.note(&opened.about());
+        tell_opened(&opened, |line| self.out.note(line));
         self.was_with = opened
             .conversation
             .turns
@@ -407,9 +407,4 @@ fn help() -> String {
     let lines = commands.map(|command| format!("{:<16}{}\n", command.usage(), command.help));
     let ctrl_c = "Ctrl-C          stop the answer; without one, quit";
     lines.collect::<String>() + ctrl_c
-}
-
-/// Tells something that is not part of an answer.
-fn tell(text: &str) {
-    writeln!(io::stderr(), "{}", clean(text)).ok();
 }

@@ -17,7 +17,7 @@ use crate::stats::Stats;
 
 use super::exit::Exit;
 use super::json::Line;
-use super::saving::{Saving, other_model, tell_ended};
+use super::saving::{Saving, other_model, tell_ended, tell_opened};
 use super::signals::{Ending, outlive_file_size_limit};
 use super::stdout;
 use super::text::TextOut;
@@ -104,7 +104,7 @@ async fn ask(
         handle.commands.send(command).ok();
     };
     if let Some(opened) = opened {
-        out.note(&opened.about());
+        tell_opened(&opened, |line| out.note(line));
         opened.commands().into_iter().for_each(send);
     }
     outlive_file_size_limit()?;

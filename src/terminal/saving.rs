@@ -1,10 +1,10 @@
 //! A front end's end of the line to the one who saves chats.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal};
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::clean::clean;
+use super::text::tell;
 use crate::session::{Ended, Note, Opened, Saver, SessionFile, Setup};
 
 /// The saver, its news, and the chat to go on with.
@@ -28,10 +28,19 @@ pub(super) fn other_model(was: &str, loaded: &str) -> Option<String> {
 /// Says what came of saving: what went wrong to whoever is there, where the chat is by `note`.
 pub(super) fn tell_ended(ended: &Ended, note: impl Fn(&str)) {
     for line in ended.warnings() {
-        // Whoever closed standard error does not want to be told.
-        writeln!(io::stderr(), "speck: {}", clean(&line)).ok();
+        tell(&format!("speck: {line}"));
     }
     ended.place().iter().for_each(|line| note(line));
+}
+
+/// Tells of a chat that was opened; where it was damaged, in any case.
+pub(super) fn tell_opened(opened: &Opened, note: impl Fn(&str)) {
+    if let Some(repaired) = &opened.repaired
+        && !io::stderr().is_terminal()
+    {
+        tell(repaired);
+    }
+    note(&opened.about());
 }
 
 impl Saving {

@@ -93,13 +93,18 @@ impl TextOut {
         }
     }
 
-    /// Tells the user something beside the answer.
+    /// Tells the user something beside the answer, which a script need not know.
     pub fn note(&self, text: &str) {
         if self.err_is_terminal {
-            // Whoever closed standard error does not want to be told.
-            writeln!(io::stderr(), "{}", clean(text)).ok();
+            tell(text);
         }
     }
+}
+
+/// Tells what a script's log should hold, too.
+pub(super) fn tell(text: &str) {
+    // Whoever closed standard error does not want to be told.
+    writeln!(io::stderr(), "{}", clean(text)).ok();
 }
 
 impl Default for TextOut {
