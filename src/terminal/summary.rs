@@ -85,7 +85,7 @@ mod tests {
             per_token: Duration::from_millis(100),
             context: 0,
         });
-        for _ in 0..MIN_VERDICT_PASSES + 1 {
+        for _ in 0..=MIN_VERDICT_PASSES {
             stats.push(&round);
         }
         assert!(line(stats.tally()).unwrap().ends_with(" · 1.25x plain"));
