@@ -113,6 +113,13 @@ fn signals_end_it_with_their_codes() {
     }
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn a_terminal_that_does_not_read_keeps_no_signal_from_ending_it() {
+    let mut pty = streaming(&[]);
+    assert_eq!(pty.signal_while_deaf(Signal::TERM), (Some(143), true));
+}
+
 /// Also where the sequences of a frame were cut off.
 #[test]
 fn the_screen_panics() {

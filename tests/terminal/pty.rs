@@ -228,6 +228,29 @@ impl Pty {
         assert_eq!(modes_after(&self.bytes()), Modes::default());
     }
 
+    /// Stops reading until a frame does not get through, and sends a signal then; gives the exit code, if the program
+    /// ends in time, and whether the line modes are as before.
+    #[cfg(target_os = "linux")]
+    pub fn signal_while_deaf(&mut self, signal: Signal) -> (Option<u32>, bool) {
+        let seen = Arc::clone(&self.seen);
+        // The reader waits for it with what it has read last.
+        let deaf = seen.0.lock().unwrap();
+        let waits_in = format!("/proc/{}/wchan", self.pid());
+        let master = self.master.as_ref().unwrap();
+        for turn in 0..500 {
+            master.resize(size(COLUMNS - turn % 3, ROWS)).unwrap();
+            thread::sleep(Duration::from_millis(10));
+            if std::fs::read_to_string(&waits_in).is_ok_and(|it| it == "wait_woken") {
+                break;
+            }
+        }
+        self.signal(signal);
+        let code = self.wait_exit(DEADLINE);
+        let restored = modes(&**self.master.as_ref().unwrap()) == self.modes_before;
+        drop(deaf);
+        (code, restored)
+    }
+
     /// Takes the terminal away; gives the exit code, if the program ends in time.
     pub fn take_away(&mut self, within: Duration) -> Option<u32> {
         // The reader has its own handle on the terminal, and lets go when it has read something.
