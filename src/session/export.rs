@@ -138,15 +138,17 @@ pub fn brief(time: Timestamp, now: Timestamp) -> String {
     time.strftime(format).to_string()
 }
 
-/// Writes a document to the new file that was `typed`, or else to one named after the chat in the
-/// current folder. **A file that is there is never written over.**
+/// Writes a document to the new file that was `typed`, or else to one named after the chat in the folder that was
+/// typed, or the current one. **A file that is there is never written over.**
 pub fn write(typed: Option<&str>, id: Option<&Id>, text: &str) -> Result<PathBuf> {
+    let name = id.map_or("chat", Id::as_str);
     let Some(typed) = typed else {
-        return write_numbered(id.map_or("chat", Id::as_str), text);
+        let folder = env::current_dir().context("there is no current folder: name a file")?;
+        return write_numbered(&folder, name, text);
     };
-    let mut path = expand(typed)?;
+    let path = expand(typed)?;
     if path.is_dir() {
-        path = path.join(format!("{}.md", id.map_or("speck-chat", Id::as_str)));
+        return write_numbered(&path, name, text);
     }
     match write_new(&path, text) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -157,8 +159,7 @@ pub fn write(typed: Option<&str>, id: Option<&Id>, text: &str) -> Result<PathBuf
     Ok(path)
 }
 
-fn write_numbered(name: &str, text: &str) -> Result<PathBuf> {
-    let folder = env::current_dir().context("there is no current folder: name a file")?;
+fn write_numbered(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {
     for number in 1..=MAX_NUMBERED {
         let end = if number > 1 {
             format!("-{number}")
