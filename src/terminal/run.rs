@@ -8,7 +8,6 @@ mod outside;
 
 use std::collections::VecDeque;
 use std::env;
-use std::future::{pending, ready};
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -19,7 +18,8 @@ use ratatui::layout::Size;
 use tokio::select;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot::Receiver;
-use tokio::time::{MissedTickBehavior, interval, sleep_until};
+use tokio::task::yield_now;
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::app::{App, AppSettings, Effect, Msg};
 use crate::clock;
@@ -28,7 +28,7 @@ use crate::session::{Ended, Note};
 use crate::stats::Stats;
 use crate::ui::{self, Theme};
 
-use self::outside::{edited, listed, next_read, start_history};
+use self::outside::{edited, listed, next_read, start_history, until};
 use super::awake::Awake;
 use super::clipboard::Copied;
 use super::editor::Editor;
@@ -251,7 +251,7 @@ impl Screen {
                     self.draw()?;
                     None
                 }
-                () = ready(()), if !self.inputs.is_empty() => self.input()?,
+                () = yield_now(), if !self.inputs.is_empty() => self.input()?,
                 read = next_read(&mut self.reader) => {
                     let (read_at, bytes) = read.context("the terminal's input ended")??;
                     self.inputs.extend(self.decoder.push(&bytes, read_at));
@@ -436,13 +436,5 @@ impl Screen {
         self.changed = None;
         self.drawn = Some(Instant::now());
         Ok(())
-    }
-}
-
-/// Waits until `time`; for ever when there is none.
-async fn until(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time.into()).await,
-        None => pending().await,
     }
 }
