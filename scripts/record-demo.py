@@ -184,7 +184,7 @@ def main():
     }
     print(json.dumps(header))
     for at, text in session.events:
-        print(json.dumps([round(at, 3), "o", text], ensure_ascii=False))
+        print(json.dumps([round(at, 3), "o", text.replace(home, "~")], ensure_ascii=False))
 
 
 if __name__ == "__main__":
