@@ -14,22 +14,23 @@ use crate::app::filtered::{Filtered, Searched};
 use crate::ui::put_ends;
 use crate::ui::theme::Theme;
 
+/// Rows of the head.
+pub const HEAD: u16 = 2;
 /// What stands before the filter.
 const PROMPT: &str = "> ";
 
-/// Draws the head into the first two rows of `area`, with how many of how many are shown.
+/// Draws the head into the first two rows of `area`, with how many of how many are `shown`.
 pub fn draw<T: Searched>(
     title: &'static str,
     list: &Filtered<T>,
+    shown: &[&T],
     theme: &Theme,
     area: Rect,
     buffer: &mut Buffer,
 ) {
     let filter = list.filter();
     let count = list.count();
-    let count = count.map_or(String::new(), |all| {
-        format!("{} of {all}", list.shown().len())
-    });
+    let count = count.map_or(String::new(), |all| format!("{} of {all}", shown.len()));
     put_ends(
         buffer,
         area,
@@ -55,6 +56,16 @@ pub fn cursor(filter: &str, area: Rect) -> Option<Position> {
     let column = PROMPT.width() + tail(filter, room(area)).width();
     let x = area.x + column as u16;
     (area.height >= 2 && x < area.right()).then(|| Position::new(x, area.y + 1))
+}
+
+/// What is left of `area` below so many rows.
+pub fn below(area: Rect, rows: u16) -> Rect {
+    let rows = rows.min(area.height);
+    Rect {
+        y: area.y + rows,
+        height: area.height - rows,
+        ..area
+    }
 }
 
 /// `area` without its margins.

@@ -22,8 +22,6 @@ use crate::ui::format::bytes;
 use crate::ui::theme::Theme;
 use crate::ui::{filter, put};
 
-/// Rows of title and filter.
-const HEAD: u16 = 2;
 /// Rows for what is told of the choice, with the space before it.
 const DETAIL: u16 = 4;
 /// Screens with fewer rows of models than this have no details.
@@ -38,12 +36,18 @@ const LEAST_TITLE: usize = 12;
 /// Draws the open picker, so that the choice is in view.
 pub fn draw(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let inner = filter::inner(area);
-    filter::draw("models", picker, theme, inner, buffer);
-    list(picker, theme, below(inner, HEAD), buffer);
+    let shown = picker.shown();
+    filter::draw("models", picker, &shown, theme, inner, buffer);
+    list(
+        picker,
+        &shown,
+        theme,
+        filter::below(inner, filter::HEAD),
+        buffer,
+    );
 }
 
-fn list(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) {
-    let entries = picker.shown();
+fn list(picker: &Picker, entries: &[&ModelEntry], theme: &Theme, area: Rect, buffer: &mut Buffer) {
     if entries.is_empty() {
         let why = if picker.is_waiting() {
             "… looking"
@@ -80,7 +84,12 @@ fn list(picker: &Picker, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
     if detailed {
         let shown = u16::try_from(entries.len()).unwrap_or(rows).min(rows);
-        detail(entries[selected], theme, below(area, shown + 1), buffer);
+        detail(
+            entries[selected],
+            theme,
+            filter::below(area, shown + 1),
+            buffer,
+        );
     }
 }
 
@@ -132,13 +141,4 @@ fn paragraph(text: &str, from: u16, theme: &Theme, area: Rect, buffer: &mut Buff
         );
     }
     u16::try_from(lines.len()).unwrap_or(u16::MAX)
-}
-
-fn below(area: Rect, rows: u16) -> Rect {
-    let rows = rows.min(area.height);
-    Rect {
-        y: area.y + rows,
-        height: area.height - rows,
-        ..area
-    }
 }

@@ -18,8 +18,6 @@ use crate::app::wrap::cut;
 use crate::ui::theme::Theme;
 use crate::ui::{filter, put, put_ends};
 
-/// Rows above the list.
-const ABOVE: u16 = 2;
 /// From this many columns on, the model is shown.
 const MODEL_FROM: u16 = 70;
 /// From this many columns on, date and time are told in full.
@@ -33,13 +31,9 @@ const DATE_FROM: u16 = 16;
 pub fn draw(chats: &SavedChats, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let area = filter::inner(area);
     let list = chats.list();
-    filter::draw("saved chats", list, theme, area, buffer);
-    let below = Rect {
-        y: area.y + area.height.min(ABOVE),
-        height: area.height.saturating_sub(ABOVE),
-        ..area
-    };
     let shown = list.shown();
+    filter::draw("saved chats", list, &shown, theme, area, buffer);
+    let below = filter::below(area, filter::HEAD);
     let said = match list.count() {
         _ if chats.is_opening() => "… opening",
         None => "… reading",
