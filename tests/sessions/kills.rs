@@ -67,14 +67,11 @@ fn chat_until_killed(
         }
         acknowledged.push(message);
     }
-    killer.expect("it ends by being killed").join().unwrap();
-    let Talk {
-        mut child,
-        mut output,
-        ..
-    } = talk;
-    output.read_to_end(&mut Vec::new()).unwrap();
-    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    talk.output.read_to_end(&mut Vec::new()).unwrap();
+    let killed = killer.map(thread::JoinHandle::join);
+    let ended = talk.child.wait().unwrap();
+    assert_eq!(ended.signal(), Some(9), "{ended}: {}", talk.errors());
+    killed.expect("it ends by being killed").unwrap();
     acknowledged
 }
 
@@ -85,7 +82,7 @@ fn kill_some(n: usize) -> usize {
     let home = Home::new();
     let mut acknowledged = Vec::new();
     for run in 0..n {
-        let resume = run % 2 == 1 && !home.files().is_empty();
+        let resume = run % 2 == 1 && !home.chats().is_empty();
         let drawn = random.hash_one(run);
         let delay = Duration::from_millis(drawn % 800);
         let n_answers = (drawn >> 32) as usize % 3;
@@ -143,7 +140,7 @@ fn a_kill_in_the_middle_of_an_answer_keeps_what_was_recorded() {
     talk.say(&message);
     // Only what has been written for two seconds is sure to be there.
     let recorded = || {
-        home.files().first().is_some_and(|file| {
+        home.chats().first().is_some_and(|file| {
             std::fs::read_to_string(file)
                 .unwrap()
                 .contains("\"partial\"")

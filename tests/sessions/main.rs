@@ -5,8 +5,8 @@ mod commands;
 mod disk;
 mod kills;
 
-use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
@@ -61,6 +61,7 @@ impl Home {
         self.check(&args, messages, 0)
     }
 
+    /// All files of the saved chats, with what kills have left beside them.
     fn files(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.path().join("data/speck/sessions")) else {
             return Vec::new();
@@ -68,6 +69,13 @@ impl Home {
         let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
         paths.sort();
         paths
+    }
+
+    /// The files of the chats that there are.
+    fn chats(&self) -> Vec<PathBuf> {
+        let mut files = self.files();
+        files.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
+        files
     }
 
     /// The only chat's id.
@@ -84,13 +92,16 @@ struct Talk {
     /// Until it is ended.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
+    errors: File,
 }
 
 impl Talk {
     fn start(mut command: Command) -> Self {
+        let errors = tempfile::tempfile().unwrap();
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = piped.stderr(Stdio::null()).spawn().unwrap();
+        let mut child = piped.stderr(errors.try_clone().unwrap()).spawn().unwrap();
         Self {
+            errors,
             input: child.stdin.take(),
             output: BufReader::new(child.stdout.take().unwrap()),
             child,
@@ -122,6 +133,13 @@ impl Talk {
         false
     }
 
+    /// What it has said on standard error.
+    fn errors(&self) -> String {
+        let mut errors = &self.errors;
+        errors.rewind().unwrap();
+        io::read_to_string(errors).unwrap()
+    }
+
     fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed()).unwrap()
     }
@@ -136,6 +154,7 @@ impl Talk {
             mut child,
             input,
             mut output,
+            ..
         } = self;
         drop(input);
         let mut rest = Vec::new();
