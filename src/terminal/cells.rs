@@ -12,7 +12,7 @@ use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
 
 /// Blank cells from which erasing them costs less than writing them: `ESC [ 12 X ESC [ 12 C`.
-const ERASE_FROM: usize = 11;
+const ERASE_FROM: u16 = 11;
 /// Bytes of the shortest move over a few columns, at least.
 const MOVE_BYTES: usize = 3;
 /// What shows on a blank.
@@ -90,7 +90,12 @@ impl Pen {
         }
         let mut numbers: Vec<String> = Vec::new();
         let removed = self.modifier - next.modifier;
-        if next == Self::DEFAULT || !removed.is_empty() && next.has_default_colours() {
+        if next == Self::DEFAULT {
+            *self = next;
+            out.extend(b"\x1b[m");
+            return;
+        }
+        if !removed.is_empty() && next.has_default_colours() {
             numbers.push("0".to_owned());
             *self = Self::DEFAULT;
         } else {
@@ -117,7 +122,7 @@ impl Pen {
 
 /// The numbers of a colour in SGR; `base` is 30 for the foreground, 40 for the background.
 fn color(color: Color, base: u8) -> String {
-    let (set, default) = (base + 8, base + 9);
+    let (set, default, bright) = (base + 8, base + 9, base + 60);
     let index = match color {
         Color::Reset => return default.to_string(),
         Color::Rgb(red, green, blue) => return format!("{set};2;{red};{green};{blue}"),
@@ -139,7 +144,11 @@ fn color(color: Color, base: u8) -> String {
         Color::LightCyan => 14,
         Color::White => 15,
     };
-    format!("{set};5;{index}")
+    match index {
+        0..8 => (base + index).to_string(),
+        8..16 => (bright + index - 8).to_string(),
+        16.. => format!("{set};5;{index}"),
+    }
 }
 
 /// The columns by which every terminal moves on after this; `None` where terminals disagree.
@@ -161,14 +170,22 @@ fn is_blank(cell: &Cell) -> bool {
 /// Writes changed cells, and remembers what stands where.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
-    /// Narrow ASCII on the terminal, by column and row.
-    known: HashMap<(u16, u16), Cell>,
+    /// What was written by column and row; `None` where it may be wider than one column.
+    written: HashMap<(u16, u16), Option<Cell>>,
+    /// Whether the terminal was blank before anything was written.
+    was_blank: bool,
 }
 
 impl Cells {
-    /// Forgets what stands on the terminal: it was cleared, or something else may have written there.
+    /// Something else may have written on the terminal.
     pub fn forget(&mut self) {
-        self.known.clear();
+        *self = Self::default();
+    }
+
+    /// The terminal was cleared.
+    pub fn clear(&mut self) {
+        self.written.clear();
+        self.was_blank = true;
     }
 
     /// Writes cells with their columns and rows, each row from left to right. Colours and attributes are the
@@ -190,16 +207,15 @@ impl Cells {
                 }
                 Some(_) | None => write!(out, "\x1b[{};{}H", y + 1, x + 1)?,
             }
-            let n_blanks = (x..)
-                .zip(rest)
-                .take_while(|(column, (x, row, cell))| (x, *row) == (column, y) && is_blank(cell))
-                .count();
-            if n_blanks >= ERASE_FROM {
+            let n_blanks = self.blanks(rest);
+            let last = rest[..n_blanks].last();
+            let n_columns = last.map_or(0, |(last, ..)| last + 1 - x);
+            if n_columns >= ERASE_FROM {
                 // Erasing leaves the background that is in force.
                 if !pen.is_invisible_on_blank() {
                     pen.change(Pen::DEFAULT, out);
                 }
-                write!(out, "\x1b[{n_blanks}X")?;
+                write!(out, "\x1b[{n_columns}X")?;
                 cursor = Some((x, y));
                 for (x, y, cell) in &rest[..n_blanks] {
                     self.remember(*x, *y, cell);
@@ -219,12 +235,29 @@ impl Cells {
         Ok(())
     }
 
+    /// How many of these changed cells come first in one row, are blank, and have nothing but blanks between
+    /// them.
+    fn blanks(&self, cells: &[(u16, u16, &Cell)]) -> usize {
+        let Some(&(mut next, row, _)) = cells.first() else {
+            return 0;
+        };
+        let stands_blank = |x| self.stands(x, row).is_some_and(is_blank);
+        cells
+            .iter()
+            .take_while(|(x, y, cell)| {
+                let blank = *y == row && is_blank(cell) && (next..*x).all(stands_blank);
+                next = x + 1;
+                blank
+            })
+            .count()
+    }
+
     /// Moves over unchanged columns: by writing them again where that is shorter.
     fn advance(&self, columns: Range<u16>, y: u16, pen: Pen, out: &mut Vec<u8>) -> io::Result<()> {
         let n = columns.len();
         if n <= MOVE_BYTES {
-            let known = columns.map(|x| self.known.get(&(x, y)));
-            let same: Option<String> = known
+            let stands = columns.map(|x| self.stands(x, y));
+            let same: Option<String> = stands
                 .map(|cell| {
                     let cell = cell?;
                     pen.fits(cell).then(|| cell.symbol())
@@ -242,12 +275,20 @@ impl Cells {
         Ok(())
     }
 
+    /// The narrow ASCII that stands there, if that is known.
+    fn stands(&self, x: u16, y: u16) -> Option<&Cell> {
+        match self.written.get(&(x, y)) {
+            Some(written) => written.as_ref(),
+            None => self.was_blank.then_some(&Cell::EMPTY),
+        }
+    }
+
     fn remember(&mut self, x: u16, y: u16, cell: &Cell) {
         for column in x..x.saturating_add(sure_width(cell.symbol()).unwrap_or(2)) {
-            self.known.remove(&(column, y));
+            self.written.insert((column, y), None);
         }
         if cell.symbol().len() == 1 {
-            self.known.insert((x, y), cell.clone());
+            self.written.insert((x, y), Some(cell.clone()));
         }
     }
 }
@@ -300,12 +341,38 @@ mod tests {
         assert_eq!(write(false, &ends), "\x1b[1;1Hxbz");
         let red = plain.fg(Color::Red);
         let ends = [(0, "x", red), (2, "z", red)];
-        assert_eq!(write(false, &ends), "\x1b[1;1H\x1b[38;5;1mx\x1b[Cz\x1b[0m");
+        assert_eq!(write(false, &ends), "\x1b[1;1H\x1b[31mx\x1b[Cz\x1b[m");
         assert_eq!(write(false, &[(0, "日", plain)]), "\x1b[1;1H日");
         let ends = [(0, "x", plain), (2, "z", plain)];
         assert_eq!(write(false, &ends), "\x1b[1;1Hx\x1b[Cz");
         assert_eq!(write(true, &[(1, "b", plain)]), "\x1b[1;2Hb");
         assert_eq!(write(true, &ends), "\x1b[1;1Hx\x1b[Cz");
+    }
+
+    #[test]
+    fn what_a_clear_has_left_is_known_to_be_blank() {
+        let plain = Style::new();
+        let text = |columns: &[u16]| -> Vec<(u16, Cell)> {
+            let mut cell = Cell::EMPTY;
+            cell.set_symbol("x").set_style(plain);
+            columns.iter().map(|x| (*x, cell.clone())).collect()
+        };
+        let blanks = |columns: &[u16]| -> Vec<(u16, Cell)> {
+            columns.iter().map(|x| (*x, Cell::EMPTY)).collect()
+        };
+        let mut cells = Cells::default();
+        let mut check = |content: &[(u16, Cell)], expect: &str| {
+            let mut out = Vec::new();
+            let content = content.iter().map(|(x, cell)| (*x, 0, cell));
+            cells.write(content, &mut out).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), expect);
+            cells.clear();
+        };
+        check(&text(&[0, 2]), "\x1b[1;1Hx\x1b[Cx");
+        check(&text(&[0, 2]), "\x1b[1;1Hx x");
+        check(&blanks(&[3, 9, 13, 15]), "\x1b[1;4H\x1b[13X");
+        check(&blanks(&[3, 9, 13]), "\x1b[1;4H\x1b[11X");
+        check(&blanks(&[3, 9, 12]), "\x1b[1;4H \x1b[5C    ");
     }
 
     #[test]
@@ -348,16 +415,16 @@ mod tests {
         let plain = Style::new();
         check(
             &[(0, 0, "a", red), (1, 0, " ", plain), (2, 0, "b", red)],
-            "\x1b[1;1H\x1b[38;5;1ma b\x1b[0m",
+            "\x1b[1;1H\x1b[31ma b\x1b[m",
         );
         check(
             &[(0, 0, "a", bold), (1, 0, "b", red), (2, 0, "c", plain)],
-            "\x1b[1;1H\x1b[1;38;5;1ma\x1b[22mb\x1b[0mc",
+            "\x1b[1;1H\x1b[1;31ma\x1b[22mb\x1b[mc",
         );
         let filled = Style::new().bg(Color::Rgb(1, 2, 3));
-        check(&[(0, 0, " ", filled)], "\x1b[1;1H\x1b[48;2;1;2;3m \x1b[0m");
+        check(&[(0, 0, " ", filled)], "\x1b[1;1H\x1b[48;2;1;2;3m \x1b[m");
         let underlined = Style::new().underlined();
-        check(&[(0, 0, " ", underlined)], "\x1b[1;1H\x1b[4m \x1b[0m");
+        check(&[(0, 0, " ", underlined)], "\x1b[1;1H\x1b[4m \x1b[m");
     }
 
     #[test]
@@ -370,10 +437,10 @@ mod tests {
         then.insert(0, (0, 0, "a", plain.reversed()));
         then.remove(1);
         then.push((20, 0, "b", plain));
-        check(&then, "\x1b[1;1H\x1b[7ma\x1b[0m\x1b[19X\x1b[19Cb");
+        check(&then, "\x1b[1;1H\x1b[7ma\x1b[m\x1b[19X\x1b[19Cb");
         let filled: Vec<_> = (0..12)
             .map(|x| (x, 0, " ", plain.bg(Color::Blue)))
             .collect();
-        check(&filled, "\x1b[1;1H\x1b[48;5;4m            \x1b[0m");
+        check(&filled, "\x1b[1;1H\x1b[44m            \x1b[m");
     }
 }

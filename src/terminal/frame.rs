@@ -149,7 +149,11 @@ impl<W: Write> Backend for FrameBackend<W> {
             ClearType::UntilNewLine => terminal::ClearType::UntilNewLine,
         };
         self.clear.queue(Clear(region))?;
-        self.known.forget();
+        if region == terminal::ClearType::All {
+            self.known.clear();
+        } else {
+            self.known.forget();
+        }
         Ok(())
     }
 

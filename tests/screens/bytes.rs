@@ -127,12 +127,8 @@ fn an_answer_at_speed_fits_a_slow_line() {
                 median(seconds.clone()),
                 seconds.iter().max().unwrap(),
             );
-            // 24-bit colours, a background that erasing might not keep, and highlighted code cost more.
-            let bound = match (theme, name) {
-                ("terminal", "code") => 14_000,
-                ("terminal", _) => SECOND,
-                (_, _) => 20_000,
-            };
+            // 24-bit colours, and a background that erasing might not keep, cost more.
+            let bound = if theme == "terminal" { SECOND } else { 20_000 };
             assert!(median(seconds) < bound, "{theme}, {name}");
         }
     }

@@ -336,9 +336,18 @@ fn no_color_is_honoured() {
     pty.keys(CTRL_D);
     assert_eq!(pty.exit_code(), 0);
     let written = pty.written();
-    for colour in ["38;2;", "38;5;", "48;2;", "48;5;"] {
-        assert!(!written.contains(colour), "{colour} in {written:?}");
+    let sequences = written.split("\x1b[").skip(1);
+    let attributes = sequences.filter_map(|sequence| {
+        let end = sequence.find(|c: char| c.is_ascii_alphabetic())?;
+        sequence[end..].starts_with('m').then(|| &sequence[..end])
+    });
+    let mut n_attributes = 0;
+    for number in attributes.flat_map(|numbers| numbers.split(';')) {
+        let coloured = matches!(number.parse(), Ok(30..=38 | 40..=48 | 90..=107));
+        assert!(!coloured, "{number} in {written:?}");
+        n_attributes += 1;
     }
+    assert!(n_attributes > 5, "{written:?}");
 }
 
 #[test]
