@@ -89,6 +89,8 @@ impl Pen {
             return;
         }
         let mut numbers: Vec<String> = Vec::new();
+        let bold = |pen: Self| pen.modifier.contains(Modifier::BOLD);
+        let emboldened = bold(next) && !bold(*self);
         let removed = self.modifier - next.modifier;
         if next == Self::DEFAULT {
             *self = next;
@@ -109,19 +111,21 @@ impl Pen {
         let added = next.modifier - self.modifier;
         let attributes = ATTRIBUTES.iter().filter(|(one, _)| added.contains(*one));
         numbers.extend(attributes.map(|(_, number)| number.to_string()));
-        if next.fg != self.fg {
-            numbers.push(color(next.fg, 30));
+        let named = color(next.fg, 30, bold(next));
+        if next.fg != self.fg || emboldened && named != color(next.fg, 30, false) {
+            numbers.push(named);
         }
         if next.bg != self.bg {
-            numbers.push(color(next.bg, 40));
+            numbers.push(color(next.bg, 40, false));
         }
         *self = next;
         out.extend(format!("\x1b[{}m", numbers.join(";")).bytes());
     }
 }
 
-/// The numbers of a colour in SGR; `base` is 30 for the foreground, 40 for the background.
-fn color(color: Color, base: u8) -> String {
+/// The numbers of a colour in SGR; `base` is 30 for the foreground, 40 for the background. Many terminals make
+/// a bold text's colour bright where it has the short number: hard to read on a light background.
+fn color(color: Color, base: u8, bold: bool) -> String {
     let (set, default, bright) = (base + 8, base + 9, base + 60);
     let index = match color {
         Color::Reset => return default.to_string(),
@@ -145,9 +149,9 @@ fn color(color: Color, base: u8) -> String {
         Color::White => 15,
     };
     match index {
-        0..8 => (base + index).to_string(),
+        0..8 if !bold => (base + index).to_string(),
         8..16 => (bright + index - 8).to_string(),
-        16.. => format!("{set};5;{index}"),
+        _ => format!("{set};5;{index}"),
     }
 }
 
@@ -419,7 +423,15 @@ mod tests {
         );
         check(
             &[(0, 0, "a", bold), (1, 0, "b", red), (2, 0, "c", plain)],
-            "\x1b[1;1H\x1b[1;31ma\x1b[22mb\x1b[mc",
+            "\x1b[1;1H\x1b[1;38;5;1ma\x1b[22mb\x1b[mc",
+        );
+        check(
+            &[
+                (0, 0, "a", red),
+                (1, 0, "b", bold),
+                (2, 0, "c", plain.bold()),
+            ],
+            "\x1b[1;1H\x1b[31ma\x1b[1;38;5;1mb\x1b[39mc\x1b[m",
         );
         let filled = Style::new().bg(Color::Rgb(1, 2, 3));
         check(&[(0, 0, " ", filled)], "\x1b[1;1H\x1b[48;2;1;2;3m \x1b[m");

@@ -157,6 +157,7 @@ fn is_style(style: &[u16]) -> bool {
         [38 | 48, 5, 0..=255, rest @ ..] | [38 | 48, 2, 0..=255, 0..=255, 0..=255, rest @ ..] => {
             is_style(rest)
         }
+        [30..=37 | 40..=47 | 90..=97 | 100..=107, rest @ ..] => is_style(rest),
         [one, rest @ ..] => ATTRIBUTES.contains(one) && is_style(rest),
     }
 }
