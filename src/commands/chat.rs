@@ -85,21 +85,17 @@ fn resume(
     setup: &Setup,
     text: &str,
     system: Option<&str>,
-) -> anyhow::Result<(SessionFile, Opened)> {
+) -> anyhow::Result<(Option<SessionFile>, Opened)> {
     let folder = setup
         .folder
         .as_ref()
         .context("there is no home folder: set XDG_DATA_HOME")?;
     let id = folder.find(text)?;
-    let (file, mut conversation, repaired) = folder.open(&id)?;
+    let (file, mut opened) = setup.open(folder, id)?;
     if let Some(system) = system {
-        conversation.settings.system = (!system.is_empty()).then(|| system.to_owned());
+        let system = (!system.is_empty()).then(|| system.to_owned());
+        opened.conversation.settings.system = system;
     }
-    let opened = Opened {
-        id,
-        conversation,
-        repaired,
-    };
     Ok((file, opened))
 }
 

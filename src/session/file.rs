@@ -7,13 +7,13 @@
 mod repair;
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, Write};
 use std::mem;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 
 use super::log::{self, Log, MAX_FILE};
 use super::record::{Record, encode};
@@ -124,7 +124,13 @@ impl SessionFile {
     pub fn open(path: &Path) -> Result<(Self, Vec<Record>, Option<String>)> {
         // Not through a pipe or a device that has its name.
         files::open(path)?;
-        let file = File::options().read(true).append(true).open(path)?;
+        let opened = File::options().read(true).append(true).open(path);
+        let file = opened.map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                anyhow!("{error}: with --no-save it is only read")
+            }
+            _ => error.into(),
+        })?;
         Self::go_on(file, path)
     }
 
@@ -219,13 +225,13 @@ impl SessionFile {
 fn create_beside(new: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true).append(true).mode(0o600);
-    let taken = || io::Error::from(io::ErrorKind::AlreadyExists);
+    let taken = || io::Error::from(ErrorKind::AlreadyExists);
     let own = |file: &File| match lock(file) {
         Ok(()) => is_at(file, new),
         Err(InUse) => Ok(false),
     };
     let created = match options.clone().create_new(true).open(new) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             // Not through a link that leads nowhere.
             let left = files::open(new).map_err(|_| taken())?;
             if !own(&left)? {
@@ -251,7 +257,7 @@ fn place(new: &Path, path: &Path) -> io::Result<()> {
             let _ = fs::remove_file(new);
             Ok(())
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
         // Some file systems have no links.
         Err(_) => {
             must_be_free(path)?;
@@ -299,7 +305,7 @@ fn sync_folder_of(path: &Path) {
 fn must_be_free(path: &Path) -> io::Result<()> {
     // Not even a link that leads nowhere.
     match fs::symlink_metadata(path) {
-        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Ok(_) => Err(ErrorKind::AlreadyExists.into()),
         Err(error) if is_nowhere(&error) => Ok(()),
         Err(error) => Err(error),
     }
@@ -307,10 +313,7 @@ fn must_be_free(path: &Path) -> io::Result<()> {
 
 /// Whether an error says that there is no such file: a folder on the way may have given way to a file.
 fn is_nowhere(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 fn too_large() -> io::Error {

@@ -114,7 +114,7 @@ pub struct Opened {
     pub id: Id,
     /// What was said.
     pub conversation: Conversation,
-    /// What was damaged, if anything, and where the damaged file is kept.
+    /// What was damaged, if anything, and where the damaged file is kept if that was put right.
     pub repaired: Option<String>,
 }
 

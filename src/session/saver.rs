@@ -54,11 +54,11 @@ pub struct Saver {
 }
 
 impl Saver {
-    /// Starts the thread, which goes on with a chat if one is `open`, with what it holds. It tells its news to
+    /// Starts the thread, which goes on with a chat if one was opened ([`Setup::open`]). It tells its news to
     /// `notes`.
     pub fn start(
         setup: Setup,
-        open: Option<(SessionFile, &Opened)>,
+        opened: Option<(Option<SessionFile>, &Opened)>,
         notes: UnboundedSender<Note>,
     ) -> io::Result<Self> {
         let (to, jobs) = mpsc::channel();
@@ -69,8 +69,8 @@ impl Saver {
             notes: notes.clone(),
         };
         let mut writer = Writer::new(setup, notes.clone());
-        if let Some((file, opened)) = open {
-            writer.go_on(opened.id.clone(), file, &opened.conversation);
+        if let Some((file, opened)) = opened {
+            writer.go_on(file, opened);
         }
         thread::Builder::new()
             .name("saver".into())

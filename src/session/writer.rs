@@ -6,13 +6,15 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use anyhow::Context;
 use jiff::Timestamp;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::book::Book;
+use super::log::Flaw;
 use super::record::{Record, Settings};
 use super::recorder::{Now, Recorder, Step};
-use super::{Conversation, Ended, Folder, Id, News, Note, Opened, Request, SessionFile, export};
+use super::{Ended, Folder, Id, News, Note, Opened, Request, SessionFile, export};
 use crate::clean::clean;
 use crate::engine::protocol::{Command, Event, ModelRef};
 
@@ -25,6 +27,29 @@ pub struct Setup {
     pub save: bool,
     /// How this run is set up.
     pub settings: Settings,
+}
+
+impl Setup {
+    /// Opens a saved chat to go on with it. Where nothing is saved its file is only read: it stays as it is, and
+    /// another speck may have it open.
+    pub fn open(&self, folder: &Folder, id: Id) -> anyhow::Result<(Option<SessionFile>, Opened)> {
+        let (file, conversation, repaired) = if self.save {
+            let (file, conversation, repaired) = folder.open(&id)?;
+            (Some(file), conversation, repaired)
+        } else {
+            let read = folder.read(&id);
+            let (conversation, flaws) =
+                read.with_context(|| format!("cannot read the saved chat {id}"))?;
+            let damaged = format!("Not all of it is here: {}.", Flaw::list(&flaws));
+            (None, conversation, (!flaws.is_empty()).then_some(damaged))
+        };
+        let opened = Opened {
+            id,
+            conversation,
+            repaired,
+        };
+        Ok((file, opened))
+    }
 }
 
 /// Bytes of text that wait to be written at most.
@@ -65,15 +90,16 @@ impl Writer {
         }
     }
 
-    /// Goes on with a chat that is open; `told` is what it holds.
-    pub fn go_on(&mut self, id: Id, file: SessionFile, told: &Conversation) {
+    /// Goes on with a chat, in its file if that is open to be written.
+    pub fn go_on(&mut self, file: Option<SessionFile>, opened: &Opened) {
+        let told = &opened.conversation;
         self.begin();
         self.recorder.open(told.settings.system.clone());
         self.name.clone_from(&told.name);
         self.begun = Some(told.begun);
-        if self.setup.save {
-            self.saved = Some((id.clone(), file.path().to_owned()));
-            *self.now() = Book::of(id, file);
+        if let Some(file) = file {
+            self.saved = Some((opened.id.clone(), file.path().to_owned()));
+            *self.now() = Book::of(opened.id.clone(), file);
         }
     }
 
@@ -218,16 +244,12 @@ impl Writer {
 
     fn open(&mut self, text: &str) -> anyhow::Result<Opened> {
         let folder = self.setup.folder.clone();
-        let folder = folder.ok_or_else(|| anyhow::anyhow!(NO_HOME))?;
+        let folder = folder.context(NO_HOME)?;
         let id = folder.find_from(text, self.id())?;
         anyhow::ensure!(self.id() != Some(&id), "this chat is {id} already");
-        let (file, conversation, repaired) = folder.open(&id)?;
-        self.go_on(id.clone(), file, &conversation);
-        Ok(Opened {
-            id,
-            conversation,
-            repaired,
-        })
+        let (file, opened) = self.setup.open(&folder, id)?;
+        self.go_on(file, &opened);
+        Ok(opened)
     }
 
     fn export(&self, file: Option<&str>, title: &str, said: &str) -> anyhow::Result<PathBuf> {

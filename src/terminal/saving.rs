@@ -45,13 +45,13 @@ pub(super) fn tell_opened(opened: &Opened, note: impl Fn(&str)) {
 
 impl Saving {
     /// Starts a saver, with the chat to go on with, if there is one.
-    pub fn start(setup: Setup, resumed: Option<(SessionFile, Opened)>) -> io::Result<Self> {
+    pub fn start(setup: Setup, resumed: Option<(Option<SessionFile>, Opened)>) -> io::Result<Self> {
         let (to, notes) = unbounded_channel();
         let (file, opened) = resumed.unzip();
-        let open = file.zip(opened.as_ref());
+        let from = file.zip(opened.as_ref());
         let saves = setup.save;
         Ok(Self {
-            saver: Saver::start(setup, open, to)?,
+            saver: Saver::start(setup, from, to)?,
             notes,
             opened: opened.map(Box::new),
             saves,

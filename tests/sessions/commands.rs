@@ -144,6 +144,9 @@ fn two_instances_on_one_chat_are_told_apart() {
     }
     let (out, _) = home.check(&["sessions", "show", "last"], "", 0);
     assert!(out.contains("first"), "everybody may read: {out}");
+    let unsaved = [&resume[..], &["--no-save"]].concat();
+    let (out, _) = home.check(&unsaved, "second\n", 0);
+    assert!(out.contains("second"), "and ask on without saving: {out}");
     talk.say("third");
     assert!(talk.hear("third"));
     assert_eq!(talk.end(), Some(0));
@@ -165,6 +168,14 @@ fn a_damaged_chat_is_told_and_kept_aside() {
         out.contains("hello there") && err.contains("not all of"),
         "{err}"
     );
+    let (_, err) = home.chat(&["--resume", "last", "--no-save"], "more\n");
+    assert!(
+        err.contains("Not all of it is here: it is damaged"),
+        "{err}"
+    );
+    let files = home.files();
+    assert_eq!(files.len(), 1, "nothing is put right without saving");
+    assert_eq!(fs::read(&files[0]).unwrap(), bytes);
     home.chat(&["--resume", "last"], "more\n");
     let files = home.files();
     assert_eq!(files.len(), 2);
@@ -248,7 +259,7 @@ fn a_command_from_a_pipe_that_fails_gives_a_status() {
         ("/nwe", 1, "did you mean /new?"),
         ("/new now", 1, "/new"),
         ("/theme", 1, "/theme needs the full screen"),
-        ("/mode nothing", 1, "no strategy nothing"),
+        ("/mode nothing", 1, "no strategy `nothing`"),
         ("/set seed x", 1, "seed"),
         ("/retry", 1, "no message yet"),
         ("/export", 1, "nothing was said yet"),

@@ -68,10 +68,10 @@ fn chat_until_killed(
         acknowledged.push(message);
     }
     talk.output.read_to_end(&mut Vec::new()).unwrap();
-    let killed = killer.map(thread::JoinHandle::join);
+    let joined = killer.map(thread::JoinHandle::join);
     let ended = talk.child.wait().unwrap();
     assert_eq!(ended.signal(), Some(9), "{ended}: {}", talk.errors());
-    killed.expect("it ends by being killed").unwrap();
+    joined.expect("it ends by being killed").unwrap();
     acknowledged
 }
 
