@@ -43,6 +43,7 @@ mod update;
 
 pub use message::{AppSettings, Effect, Msg, Said};
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -155,6 +156,8 @@ pub struct App {
     was_with: Option<String>,
     notice: Option<Notice>,
     said: Vec<Said>,
+    /// Commands that the saver has not answered yet, oldest first.
+    saver_asked: VecDeque<String>,
     quit_until: Option<Instant>,
 }
 
@@ -191,6 +194,7 @@ impl App {
             was_with: None,
             notice: None,
             said: Vec::new(),
+            saver_asked: VecDeque::new(),
             quit_until: None,
         };
         for note in &settings.notes {

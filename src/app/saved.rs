@@ -98,16 +98,28 @@ impl App {
         )])
     }
 
+    /// `/save`
+    pub(super) fn save(&mut self, name: Option<String>) -> Vec<Effect> {
+        self.await_saver("/save", name.as_deref());
+        vec![Effect::Session(Request::Save(name))]
+    }
+
+    /// Keeps a command until its answer, which may be that it cannot be done.
+    fn await_saver(&mut self, command: &str, argument: Option<&str>) {
+        let words = [Some(command), argument].into_iter().flatten();
+        self.saver_asked
+            .push_back(words.collect::<Vec<_>>().join(" "));
+    }
+
     /// `/export`
-    pub(super) fn export(&self, file: Option<String>) -> Result<Vec<Effect>, String> {
+    pub(super) fn export(&mut self, file: Option<String>) -> Result<Vec<Effect>, String> {
         let blocks = self.transcript.blocks();
         let first = blocks.iter().find(|block| block.kind == Kind::User);
         let first = first.ok_or("nothing was said yet")?;
-        Ok(vec![Effect::Session(Request::Export {
-            file,
-            title: one_line(first.text()),
-            said: said(parts(blocks, &self.conversation)),
-        })])
+        let title = one_line(first.text());
+        let said = said(parts(blocks, &self.conversation));
+        self.await_saver("/export", file.as_deref());
+        Ok(vec![Effect::Session(Request::Export { file, title, said })])
     }
 
     /// Takes what is typed while the list is open. `None`: it is not, or closes and the key acts.
@@ -159,18 +171,23 @@ impl App {
                 self.tell(Kind::Error, &why);
             }
             Note::Refused(why) => {
-                let opening = self.saved().filter(|saved| saved.opening);
-                let typed = opening.map(|saved| saved.typed.clone());
-                if typed.is_some() {
+                let command = if let Some(saved) = self.saved().filter(|saved| saved.opening) {
+                    let typed = saved.typed.as_ref().map(|id| format!("/resume {id}"));
                     self.close();
-                }
-                match typed.flatten() {
-                    Some(id) => self.refuse_command(&format!("/resume {id}"), &why),
+                    typed
+                } else {
+                    self.saver_asked.pop_front()
+                };
+                match command {
+                    Some(command) => self.refuse_command(&command, &why),
                     None => self.tell(Kind::Error, &why),
                 }
             }
             Note::Opened(opened) => return self.opened(*opened),
-            Note::Done(told) => self.tell(Kind::Notice, &whole_sentence(&told)),
+            Note::Done(told) => {
+                self.saver_asked.pop_front();
+                self.tell(Kind::Notice, &whole_sentence(&told));
+            }
             Note::News(news) => {
                 let kind = match news {
                     News::Trouble(_) | News::SavesAgain { lost: true } => Kind::Error,

@@ -17,7 +17,6 @@ use crate::app::typed::Typed;
 use crate::app::{App, Asked, Effect, Msg, Phase, QUIT_WITHIN, Shown, pasted};
 use crate::cancel::Cancel;
 use crate::engine::protocol::Command;
-use crate::session::Request;
 
 /// Lines of the last page that stay in view when scrolling by a page.
 const PAGE_OVERLAP: isize = 2;
@@ -312,7 +311,7 @@ impl App {
                 });
             }
             Slash::Panel => self.toggle_panel(),
-            Slash::Save(name) => return Ok(vec![Effect::Session(Request::Save(name))]),
+            Slash::Save(name) => return Ok(self.save(name)),
             Slash::Resume(id) => return self.resume(id),
             Slash::Export(file) => return self.export(file),
             Slash::Help => self.open(Overlay::Help(0)),

@@ -103,19 +103,25 @@ impl Pair {
             ends: ends.clone(),
             calibration,
         });
+        let mut decoder =
+            Decoder::new(pair.target, strategies, ends.clone()).with_sampling(fixed.sampling);
         let mut notes = pair.notes;
+        let mut replaced = None;
+        if !decoder.set_strategy(strategy) {
+            let why = missing.iter().find(|(name, _)| *name == strategy);
+            let why = why.map_or(String::new(), |(_, why)| format!(": {why}"));
+            let instead = decoder.strategy();
+            replaced = Some(format!(
+                "{strategy} cannot run{why}; {instead} runs instead"
+            ));
+        }
+        let others = missing.iter().filter(|(name, _)| *name != strategy);
         notes.extend(
-            missing
-                .iter()
+            others
                 .filter(|(name, _)| strategy::find(name).is_some_and(|entry| entry.cycled))
                 .map(|(name, why)| format!("{name} cannot run: {why}")),
         );
-        let mut decoder =
-            Decoder::new(pair.target, strategies, ends.clone()).with_sampling(fixed.sampling);
-        if !decoder.set_strategy(strategy) {
-            let instead = decoder.strategy();
-            notes.push(format!("drafting with {instead} instead of {strategy}"));
-        }
+        notes.extend(replaced.clone());
         let ready = Ready {
             models: names.clone(),
             target,
@@ -130,6 +136,7 @@ impl Pair {
             strategy: decoder.strategy(),
             options: Box::new(fixed.options.clone()),
             notes,
+            replaced,
         };
         let pair = Self {
             names,

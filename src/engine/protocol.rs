@@ -195,6 +195,9 @@ pub struct Ready {
     pub options: Box<Options>,
     /// What the user should know (a strategy that cannot run and why), each one line.
     pub notes: Vec<String>,
+    /// Why another strategy drafts than the one that was asked for; one of the notes, which a script's log should
+    /// hold, too.
+    pub replaced: Option<String>,
 }
 
 impl Ready {

@@ -219,11 +219,7 @@ impl Chat {
                 self.ask(id.map_or(Request::List, Request::Open));
             }
             Parsed::Message(_) | Parsed::Command(..) | Parsed::Wrong(_) => {
-                let effects = self.app.update(Msg::Line(line.to_owned()), Instant::now());
-                for said in self.app.said() {
-                    tell(&said.text);
-                    self.failed |= said.is_error;
-                }
+                let effects = self.update(Msg::Line(line.to_owned()));
                 if let Some(exit) = self.act(effects)? {
                     return Ok(Some(exit));
                 }
@@ -231,6 +227,16 @@ impl Chat {
         }
         self.prompt();
         Ok(None)
+    }
+
+    /// Tells the app; what it says to that is told, what it asks for is given.
+    fn update(&mut self, message: Msg) -> Vec<Effect> {
+        let effects = self.app.update(message, Instant::now());
+        for said in self.app.said() {
+            tell(&said.text);
+            self.failed |= said.is_error;
+        }
+        effects
     }
 
     /// Does what the app asks for.
@@ -298,12 +304,15 @@ impl Chat {
                 let table = fitted(&listing::table(&entries), columns(io::stderr()));
                 tell(table.trim_end());
             }
-            Note::Listed(Err(why)) | Note::Refused(why) => {
+            Note::Listed(Err(why)) => {
                 tell(&why);
                 self.failed = true;
             }
             Note::Opened(opened) => self.restore(opened)?,
-            Note::Done(told) => tell(&told),
+            Note::Done(_) | Note::Refused(_) => {
+                let effects = self.update(Msg::Session(note));
+                self.act(effects)?;
+            }
         }
         self.requests = self.requests.saturating_sub(1);
         self.prompt();
@@ -335,7 +344,8 @@ impl Chat {
 
     /// Changes the strategy, which `line` asks for, or lists all.
     fn mode(&mut self, name: &str, line: &str) -> anyhow::Result<()> {
-        let known = self.app.ready().map_or(&[][..], |ready| &ready.strategies);
+        let ready = self.app.ready();
+        let known = ready.map_or_else(Vec::new, |ready| ready.strategies.clone());
         if let Some(strategy) = known.iter().find(|strategy| strategy.name == name) {
             let name = strategy.name;
             let effects = self.app.update(Msg::Line(line.to_owned()), Instant::now());
@@ -344,8 +354,7 @@ impl Chat {
             return Ok(());
         }
         if !name.is_empty() {
-            tell(&format!("no strategy {name}"));
-            self.failed = true;
+            self.update(Msg::Line(line.to_owned()));
         }
         let current = self.app.wanted().or(self.app.strategy());
         for strategy in known {

@@ -48,6 +48,9 @@ impl TextOut {
             | Event::NotLoaded(_) => {}
             Event::Ready(ready) => {
                 ready.notes.iter().for_each(|note| self.note(note));
+                if let Some(told) = ready.replaced.as_ref().filter(|_| !self.err_is_terminal) {
+                    tell(&format!("speck: {told}"));
+                }
                 if let Some(sampling) = ready.sampling() {
                     self.note(&summary::sampling(sampling));
                 }

@@ -36,6 +36,16 @@ fn every_strategy_writes_the_same() {
 }
 
 #[test]
+fn a_script_is_told_of_a_strategy_that_cannot_run() {
+    let none = ["--draft", "none", "--strategy", "draft", "hello there"];
+    let (out, err) = check(&mut chat(&none), "", 0);
+    assert_eq!(out, ANSWER);
+    let told =
+        "speck: draft cannot run: there is no draft model (--draft none); plain runs instead\n";
+    assert_eq!(err, told);
+}
+
+#[test]
 fn what_goes_to_a_pipe_is_raw() {
     let (out, _) = check(&mut chat(&["a\x1b[2Jb"]), "", 0);
     assert!(out.contains("a\x1b[2Jb"), "{out:?}");
@@ -236,7 +246,7 @@ fn a_pipe_holds_several_turns_in_line_mode() {
     assert!(err.contains("told to fail"), "{err}");
     let (_, err) = check(&mut chat(&["--no-tui"]), "/nonsense\n/mode nope\n", 1);
     assert!(
-        err.contains("/nonsense") && err.contains("no strategy nope"),
+        err.contains("/nonsense") && err.contains("no strategy `nope`"),
         "{err}"
     );
     check(&mut chat(&["--no-tui"]), "", 0);
@@ -300,7 +310,7 @@ fn commands_tell_and_copy_in_line_mode() {
         "there is no answer to copy",
         "all answers: ",
         "copied.md",
-        "saved as ",
+        "Saved as ",
     ] {
         assert!(err.contains(part), "{part}: {err}");
     }

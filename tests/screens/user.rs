@@ -337,6 +337,7 @@ pub fn ready() -> Event {
         strategy: "draft",
         options: Box::new(options()),
         notes: Vec::new(),
+        replaced: None,
     })
 }
 
