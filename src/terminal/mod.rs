@@ -15,6 +15,7 @@ pub mod highlight;
 pub mod history_file;
 pub mod input;
 mod last_resort;
+mod pen;
 mod signals;
 pub mod themes;
 

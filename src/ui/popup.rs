@@ -23,21 +23,27 @@ const LABEL_SHARE: usize = 2;
 /// Columns of `▸ ` before a label, and of the space behind it.
 const MARK: usize = 2;
 
-/// Where the list stands.
+/// Where the list stands. A short one covers all of the strip: its title is the rule above that.
 pub fn area(popup: &Popup, geometry: &Geometry) -> Rect {
-    let n_rows = popup.rows.len().min(geometry.popup_rows().into());
-    let height = n_rows as u16 + 1;
+    let height = n_rows(popup, geometry) as u16 + 1;
+    let top = geometry.input.y.saturating_sub(height);
+    let y = top.min(geometry.rule.y);
     Rect {
-        y: geometry.input.y.saturating_sub(height),
-        height,
+        y,
+        height: geometry.input.y - y,
         ..geometry.input
     }
+}
+
+/// How many rows of the list are shown at a time.
+fn n_rows(popup: &Popup, geometry: &Geometry) -> usize {
+    popup.rows.len().min(geometry.popup_rows().into())
 }
 
 /// Draws the list over what stands above the input.
 pub fn draw(popup: &Popup, theme: &Theme, geometry: &Geometry, buffer: &mut Buffer) {
     let area = area(popup, geometry);
-    let n_rows = usize::from(area.height) - 1;
+    let n_rows = n_rows(popup, geometry);
     Clear.render(area, buffer);
     buffer.set_style(area, theme.background);
     put(

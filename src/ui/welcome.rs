@@ -12,6 +12,9 @@ use crate::ui::{fit, put};
 
 /// Columns of the block, where there is room.
 const WIDTH: u16 = 56;
+/// Its lines below the title once models with all four strategies are loaded: what is shown before begins where
+/// that will.
+const HEIGHT: usize = 12;
 /// Columns of the names at its left.
 const LABEL: usize = 12;
 
@@ -38,16 +41,16 @@ pub fn draw(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
         ),
         Line::default(),
     ];
-    let titled = usize::from(area.height) >= lines.len() + title.len();
-    let lines: Vec<Line> = if titled {
-        title.into_iter().chain(lines).collect()
-    } else {
-        lines
-    };
-    let top = area.height.saturating_sub(lines.len() as u16) / 2;
+    let room = usize::from(area.height);
+    let height = Some(lines.len().max(HEIGHT)).filter(|height| *height <= room);
+    let height = height.unwrap_or(lines.len());
+    let title_height = Some(title.len()).filter(|title| height + title <= room);
+    let title_height = title_height.unwrap_or(0);
+    let top = room.saturating_sub(title_height + height) as u16 / 2;
+    let lines = title.into_iter().take(title_height).chain(lines);
     let x = area.x + (area.width - width) / 2;
     let block = Rect { x, width, ..area };
-    for (row, line) in lines.into_iter().enumerate() {
+    for (row, line) in lines.enumerate() {
         put(buffer, block, top + row as u16, line);
     }
 }

@@ -380,13 +380,6 @@ fn commands_ask_the_one_who_saves() {
     user.keys("/save my chat<Enter>/save<Enter>/export<Enter>");
     assert_eq!(user.effects, ["Save(Some(\"my chat\"))", "Save(None)"]);
     says(&user, "nothing was said yet");
-    let done = Note::Done("saved as my chat: 20261130-1432-abc".to_owned());
-    user.update(Msg::Session(done));
-    user.keys("<C-c>");
-    let refused = Note::Refused("it cannot be saved now: the disk is full".to_owned());
-    user.update(Msg::Session(refused));
-    says(&user, "> /save▏");
-    says(&user, "it cannot be saved now: the disk is full");
     let mut user = User::ready(SIZE);
     user.keys("hi<Enter>/resume<Enter>");
     assert_eq!(user.effects, ["send hi"]);

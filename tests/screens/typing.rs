@@ -195,6 +195,23 @@ fn copying_themes_and_statistics() {
     says(&user, "▸ fresh");
 }
 
+/// The one who saves answers in the order in which it was asked.
+#[test]
+fn a_command_that_cannot_be_saved_or_written_comes_back() {
+    let mut user = User::ready(SIZE);
+    user.keys("/save my chat<Enter>/save<Enter>");
+    let done = Note::Done("saved as my chat: 20261130-1432-abc".to_owned());
+    user.update(Msg::Session(done));
+    says(&user, "Saved as my chat: 20261130-1432-abc.");
+    let why = "it cannot be saved now: the disk is full";
+    user.update(Msg::Session(Note::Refused(why.to_owned())));
+    says(&user, "> /save▏");
+    says(&user, why);
+    user.keys("<C-c>");
+    user.update(Msg::Session(Note::Refused("it is broken".to_owned())));
+    says(&user, "It is broken.");
+}
+
 /// A command that cannot be done stays in the input and leaves nothing in the conversation. Why stands in the
 /// status bar, a phrase, until the next key.
 #[test]
