@@ -4,23 +4,28 @@
 //! cannot be called off. A thread of its own hears the same signals, gives the loop time to end by itself, and
 //! then ends the process without writing anything. What was said is on the disk but for the last two seconds.
 
+use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Builder;
-use tokio::time::sleep;
+use tokio::select;
 
 use super::exit::Exit;
 use super::guard::restore_modes;
 use super::signals::{Signal, Signals};
+use super::until;
 
 /// How long the loop has: it saves the chat and ends the engine.
 const GRACE: Duration = Duration::from_secs(4);
 
-/// Signals that the loop has heard and that do not end the program.
-static OUTLIVED: AtomicUsize = AtomicUsize::new(0);
+/// The loop may hear a signal that much sooner than the thread does.
+const EARLIER: Duration = Duration::from_secs(1);
+
+/// When the loop last heard a signal that does not end the program.
+static OUTLIVED: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// Starts to watch. To be called once.
 pub(super) fn watch() -> io::Result<()> {
@@ -30,15 +35,20 @@ pub(super) fn watch() -> io::Result<()> {
         Signals::listen()?
     };
     let watch = async move {
+        let mut heard: VecDeque<(Instant, Exit)> = VecDeque::new();
         loop {
-            let Some(exit) = ends(signals.next().await) else {
-                continue;
-            };
-            let outlived = OUTLIVED.load(Ordering::SeqCst);
-            sleep(GRACE).await;
-            if OUTLIVED.load(Ordering::SeqCst) == outlived {
-                restore_modes();
-                std::process::exit(exit.code().into());
+            let next = heard.front().map(|(at, _)| *at + GRACE);
+            select! {
+                signal = signals.next() => {
+                    heard.extend(ends(signal).map(|exit| (Instant::now(), exit)));
+                }
+                () = until(next) => {
+                    let due = heard.pop_front();
+                    if let Some((_, exit)) = due.filter(|(at, _)| !is_outlived(*at)) {
+                        restore_modes();
+                        std::process::exit(exit.code().into());
+                    }
+                }
             }
         }
     };
@@ -48,7 +58,13 @@ pub(super) fn watch() -> io::Result<()> {
 
 /// The loop has heard a signal and goes on.
 pub(super) fn outlived() {
-    OUTLIVED.fetch_add(1, Ordering::SeqCst);
+    *OUTLIVED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+}
+
+/// Whether the loop goes on after a signal that was heard `at` this time.
+fn is_outlived(at: Instant) -> bool {
+    let outlived = *OUTLIVED.lock().unwrap_or_else(PoisonError::into_inner);
+    outlived.is_some_and(|outlived| outlived + EARLIER >= at)
 }
 
 /// How the program ends by `signal`, if it does.

@@ -34,9 +34,10 @@ mod summary;
 mod text;
 mod throttle;
 
-use std::time::Duration;
+use std::future::pending;
+use std::time::{Duration, Instant};
 
-use tokio::time::timeout;
+use tokio::time::{sleep_until, timeout};
 
 use crate::engine::protocol::Handle;
 
@@ -64,4 +65,14 @@ async fn end(engine: Handle) {
     })
     .await
     .ok();
+}
+
+/// Waits until `time`; for ever when there is none.
+async fn until(time: Option<Instant>) {
+    match time {
+        // The runtime's timers stand still while it is never idle.
+        Some(time) if time <= Instant::now() => {}
+        Some(time) => sleep_until(time.into()).await,
+        None => pending().await,
+    }
 }

@@ -28,7 +28,7 @@ use crate::session::{Ended, Note};
 use crate::stats::Stats;
 use crate::ui::{self, Theme};
 
-use self::outside::{edited, listed, next_read, start_history, until};
+use self::outside::{edited, listed, next_read, start_history};
 use super::awake::Awake;
 use super::clipboard::Copied;
 use super::editor::Editor;
@@ -42,7 +42,7 @@ use super::input::{Decoder, Input, Reader};
 use super::saving::Saving;
 use super::signals::{self, Signal, Signals};
 use super::themes::Themes;
-use super::{last_resort, stdout, summary};
+use super::{last_resort, stdout, summary, until};
 
 /// Time between two frames.
 const FRAME: Duration = Duration::from_millis(33);

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot::Receiver;
-use tokio::time::sleep_until;
 
 use super::super::editor::Editor;
 use super::super::exit::Exit;
@@ -116,16 +115,6 @@ pub(super) async fn edited(editor: &mut Option<Editor>) -> Result<String, String
 pub(super) async fn listed(models: &mut Option<Receiver<Vec<ModelEntry>>>) -> Vec<ModelEntry> {
     match models {
         Some(models) => models.await.unwrap_or_default(),
-        None => pending().await,
-    }
-}
-
-/// Waits until `time`; for ever when there is none.
-pub(super) async fn until(time: Option<Instant>) {
-    match time {
-        // The runtime's timers stand still while it is never idle.
-        Some(time) if time <= Instant::now() => {}
-        Some(time) => sleep_until(time.into()).await,
         None => pending().await,
     }
 }
