@@ -29,6 +29,11 @@ fn sure_width(symbol: &str) -> Option<u16> {
     }
 }
 
+/// Whether the character becomes an emoji, and wide, by what follows it (VS16).
+fn is_emoji_by_request(cell: &Cell) -> bool {
+    cell.symbol().contains('\u{fe0f}')
+}
+
 fn is_blank(cell: &Cell) -> bool {
     cell.symbol() == " " && Pen::of(cell).is_invisible_on_blank()
 }
@@ -91,6 +96,19 @@ impl Cells {
             }
             if !pen.fits(cell) {
                 pen.change(Pen::of(cell), out);
+            }
+            if is_emoji_by_request(cell)
+                && rest
+                    .get(1)
+                    .is_some_and(|(next, row, _)| (*next, *row) == (x + 1, y))
+            {
+                // ratatui has its second half blanked for terminals that draw it narrow. Others would lose it if
+                // that came after it.
+                write!(out, "  \x1b[{};{}H{}", y + 1, x + 1, cell.symbol())?;
+                cursor = None;
+                self.remember(x, y, cell);
+                rest = &rest[2..];
+                continue;
             }
             out.extend(cell.symbol().bytes());
             cursor = sure_width(cell.symbol()).map(|width| (x + width, y));
@@ -271,6 +289,14 @@ mod tests {
         check(
             &[(0, 0, "e\u{301}", plain), (1, 0, "b", plain)],
             "\x1b[1;1He\u{301}\x1b[1;2Hb",
+        );
+        check(
+            &[(0, 0, "⚠️", plain), (1, 0, " ", plain), (2, 0, "b", plain)],
+            "\x1b[1;1H  \x1b[1;1H⚠️\x1b[1;3Hb",
+        );
+        check(
+            &[(0, 0, "⚠️", plain), (2, 0, "b", plain)],
+            "\x1b[1;1H⚠️\x1b[1;3Hb",
         );
     }
 

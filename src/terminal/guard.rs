@@ -110,7 +110,9 @@ pub(super) fn terminal_is_there() -> bool {
 
 fn enter_bytes(keyboard: bool) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    // Another program may have left its colours.
     bytes
+        .queue(ResetColor)?
         .queue(EnterAlternateScreen)?
         .queue(EnableBracketedPaste)?;
     if keyboard {
