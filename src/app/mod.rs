@@ -58,6 +58,7 @@ use crate::app::loading::LoadAsked;
 use crate::app::notice::Notice;
 use crate::app::overlay::Overlay;
 use crate::app::popup::PopupState;
+use crate::app::saved::SaverAsked;
 use crate::app::scroll::Scroll;
 use crate::app::transcript::Transcript;
 use crate::cancel::Cancel;
@@ -156,8 +157,8 @@ pub struct App {
     was_with: Option<String>,
     notice: Option<Notice>,
     said: Vec<Said>,
-    /// Commands that the saver has not answered yet, oldest first.
-    saver_asked: VecDeque<String>,
+    /// What the saver was asked and has not answered yet, oldest first.
+    saver_asked: VecDeque<SaverAsked>,
     quit_until: Option<Instant>,
 }
 

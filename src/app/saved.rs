@@ -21,8 +21,15 @@ pub struct SavedChats {
     list: Filtered<Item>,
     /// Whether one has been picked and is being opened.
     opening: bool,
-    /// What was typed to open one at once.
-    typed: Option<String>,
+}
+
+/// What the saver was asked: all but lists, which have answers of their own.
+#[derive(Debug)]
+pub(super) enum SaverAsked {
+    /// To open a chat, by this command if it was typed.
+    Open(Option<String>),
+    /// To save or export, by this command.
+    Write(String),
 }
 
 /// A saved chat in the list. All its texts are clean.
@@ -90,25 +97,27 @@ impl App {
         }
         self.open(Overlay::Saved(SavedChats {
             opening: id.is_some(),
-            typed: id.clone(),
             ..SavedChats::default()
         }));
-        Ok(vec![Effect::Session(
-            id.map_or(Request::List, Request::Open),
-        )])
+        let request = id.map_or(Request::List, |id| {
+            let typed = Some(format!("/resume {id}"));
+            self.saver_asked.push_back(SaverAsked::Open(typed));
+            Request::Open(id)
+        });
+        Ok(vec![Effect::Session(request)])
     }
 
     /// `/save`
     pub(super) fn save(&mut self, name: Option<String>) -> Vec<Effect> {
-        self.await_saver("/save", name.as_deref());
+        self.ask_to_write("/save", name.as_deref());
         vec![Effect::Session(Request::Save(name))]
     }
 
     /// Keeps a command until its answer, which may be that it cannot be done.
-    fn await_saver(&mut self, command: &str, argument: Option<&str>) {
+    fn ask_to_write(&mut self, command: &str, argument: Option<&str>) {
         let words = [Some(command), argument].into_iter().flatten();
-        self.saver_asked
-            .push_back(words.collect::<Vec<_>>().join(" "));
+        let typed = words.collect::<Vec<_>>().join(" ");
+        self.saver_asked.push_back(SaverAsked::Write(typed));
     }
 
     /// `/export`
@@ -118,7 +127,7 @@ impl App {
         let first = first.ok_or("nothing was said yet")?;
         let title = one_line(first.text());
         let said = said(parts(blocks, &self.conversation));
-        self.await_saver("/export", file.as_deref());
+        self.ask_to_write("/export", file.as_deref());
         Ok(vec![Effect::Session(Request::Export { file, title, said })])
     }
 
@@ -142,6 +151,7 @@ impl App {
                 if let Some(item) = saved.list.choice() {
                     let id = item.id.to_string();
                     saved.opening = true;
+                    self.saver_asked.push_back(SaverAsked::Open(None));
                     return Some(vec![Effect::Session(Request::Open(id))]);
                 }
             }
@@ -149,6 +159,12 @@ impl App {
             Asked::Elsewhere => return None,
         }
         Some(Vec::new())
+    }
+
+    fn close_opening(&mut self) {
+        if self.saved().is_some_and(SavedChats::is_opening) {
+            self.close();
+        }
     }
 
     fn close_saved(&mut self) {
@@ -171,19 +187,23 @@ impl App {
                 self.tell(Kind::Error, &why);
             }
             Note::Refused(why) => {
-                let command = if let Some(saved) = self.saved().filter(|saved| saved.opening) {
-                    let typed = saved.typed.as_ref().map(|id| format!("/resume {id}"));
-                    self.close();
-                    typed
-                } else {
-                    self.saver_asked.pop_front()
+                let command = match self.saver_asked.pop_front() {
+                    Some(SaverAsked::Open(typed)) => {
+                        self.close_opening();
+                        typed
+                    }
+                    Some(SaverAsked::Write(typed)) => Some(typed),
+                    None => None,
                 };
                 match command {
                     Some(command) => self.refuse_command(&command, &why),
                     None => self.tell(Kind::Error, &why),
                 }
             }
-            Note::Opened(opened) => return self.opened(*opened),
+            Note::Opened(opened) => {
+                self.saver_asked.pop_front();
+                return self.opened(*opened);
+            }
             Note::Done(told) => {
                 self.saver_asked.pop_front();
                 self.tell(Kind::Notice, &whole_sentence(&told));

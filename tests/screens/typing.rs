@@ -210,6 +210,14 @@ fn a_command_that_cannot_be_saved_or_written_comes_back() {
     user.keys("<C-c>");
     user.update(Msg::Session(Note::Refused("it is broken".to_owned())));
     says(&user, "It is broken.");
+    // A chat is being opened while the answer to another command comes.
+    user.keys("/save x<Enter>/resume 2026<Enter>");
+    user.update(Msg::Session(Note::Refused(why.to_owned())));
+    says(&user, "> /save x");
+    says(&user, "… opening");
+    user.update(Msg::Session(Note::Refused("no such chat".to_owned())));
+    says(&user, "no such chat");
+    says_not(&user, "… opening");
 }
 
 /// A command that cannot be done stays in the input and leaves nothing in the conversation. Why stands in the
