@@ -112,12 +112,16 @@ impl Saver {
         self.tell(Job::Ask(request));
     }
 
-    /// Waits until all that was told is on the disk, or cannot be, for at most `limit`.
-    pub fn settle(&self, limit: Duration) {
+    /// Waits until all that was told is on the disk, or cannot be, for at most `limit`. News if the disk has not
+    /// answered by then and that was not told yet.
+    pub fn settle(&self, limit: Duration) -> Option<News> {
         let (settled, wait) = mpsc::sync_channel(1);
         self.tell(Job::Settle(settled));
-        // Late or never: a note says why.
-        let _ = wait.recv_timeout(limit);
+        match wait.recv_timeout(limit) {
+            Err(RecvTimeoutError::Timeout) => self.held_up(),
+            // Its end is told by itself.
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => None,
+        }
     }
 
     /// Writes what there is and ends the thread: what became of the chat.
@@ -142,13 +146,19 @@ impl Saver {
         }
     }
 
+    /// What is to be told of a disk that does not answer, once.
+    fn held_up(&self) -> Option<News> {
+        let told = self.queue.told.swap(true, Ordering::Relaxed);
+        (!told).then(|| News::Trouble("the disk does not answer".to_owned()))
+    }
+
     fn tell(&self, job: Job) {
         let waiting = self.queue.waiting.fetch_add(1, Ordering::Relaxed);
-        if waiting >= MANY && !self.queue.told.swap(true, Ordering::Relaxed) {
+        if waiting >= MANY
+            && let Some(news) = self.held_up()
+        {
             // A front end that has gone needs no news.
-            let _ = self.notes.send(Note::News(News::Trouble(
-                "the disk does not answer".to_owned(),
-            )));
+            let _ = self.notes.send(Note::News(news));
         }
         if let Some(to) = &self.to {
             // The thread ends after this end of the line.
@@ -238,7 +248,7 @@ mod tests {
         let begun = Instant::now();
         assert!(saver.end().unsaved.unwrap().contains("did not answer"));
         let waited = begun.elapsed();
-        assert!(waited < END + END / 2, "{waited:?}");
+        assert!(waited < 2 * END, "{waited:?}");
     }
 
     #[test]

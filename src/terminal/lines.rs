@@ -148,7 +148,11 @@ impl Chat {
         self.saving.saver.heard(event);
         if let Event::Finished(_) = event {
             // Whoever sees the end of an answer may rely on it.
-            self.saving.saver.settle(SAVED_WITHIN);
+            if let Some(news) = self.saving.saver.settle(SAVED_WITHIN) {
+                // Its end is not there yet: a person sees this below what is.
+                let line_end = if self.typed { "\n" } else { "" };
+                tell(&format!("{line_end}{news}"));
+            }
         }
         self.app.update(Msg::Engine(event.clone()), Instant::now());
         self.out.event(event)?;
