@@ -30,7 +30,7 @@ fn error(name: &str, bytes: Vec<u8>) -> String {
     let start = Instant::now();
     let error = load(bytes).expect_err(name);
     assert!(
-        start.elapsed() < Duration::from_secs(2),
+        start.elapsed() < Duration::from_secs(20),
         "{name} took {:?}",
         start.elapsed()
     );
@@ -307,7 +307,7 @@ proptest! {
         if let Err(error) = load(bytes) {
             prop_assert!(format!("{error:#}").contains("test.gguf"), "{error:#}");
         }
-        prop_assert!(start.elapsed() < Duration::from_secs(2));
+        prop_assert!(start.elapsed() < Duration::from_secs(20));
     }
 
     /// Anything behind a true start.

@@ -329,7 +329,7 @@ fn a_transfer_that_hangs_can_be_cancelled_or_ends_by_itself() {
     });
     assert_eq!(result.unwrap_err().downcast_ref(), Some(&Cancelled));
     // The promise is 100 ms; a busy test machine gets more. The server would wait for ever.
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert!(took < Duration::from_secs(20), "{took:?}");
     println!("cancelled in {took:?}");
     assert_eq!(fs::read(place.partial()).unwrap(), &content()[..150_000]);
 

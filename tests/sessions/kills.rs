@@ -65,7 +65,10 @@ fn chat_until_killed(
         if sent.is_err() || !talk.hear(&message) {
             break;
         }
-        acknowledged.push(message);
+        // Where the disk is slow, it was told that this is not sure to be there.
+        if !talk.errors().contains("the disk does not answer") {
+            acknowledged.push(message);
+        }
     }
     talk.output.read_to_end(&mut Vec::new()).unwrap();
     let joined = killer.map(thread::JoinHandle::join);
@@ -176,7 +179,9 @@ fn check_request_to_end(args: &[&str], input: &str, signal: Signal, code: i32) {
 
 #[test]
 fn a_request_to_end_saves_what_there_is() {
-    let words = "word1 word2 word3 word4 word5 word6";
+    let words: Vec<String> = (1..200).map(|i| format!("word{i}")).collect();
+    let words = words.join(" ");
+    let words = words.as_str();
     let mut signals = vec![(Signal::TERM, 143)];
     signals.extend(hears_hang_ups().then_some((Signal::HUP, 129)));
     for (signal, code) in signals {

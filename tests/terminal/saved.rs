@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use portable_pty::CommandBuilder;
 use rustix::process::Signal;
@@ -114,7 +113,7 @@ fn signals_save_the_answer_as_far_as_it_came() {
 #[test]
 fn a_terminal_that_goes_away_leaves_a_saved_chat() {
     let mut pty = answering();
-    assert_eq!(pty.take_away(Duration::from_secs(2)), Some(129));
+    assert_eq!(pty.take_away(), Some(129));
     assert_answer_is_saved(&pty);
     let mut command: CommandBuilder = chat(&[]);
     command.set_controlling_tty(false);
@@ -123,7 +122,7 @@ fn a_terminal_that_goes_away_leaves_a_saved_chat() {
     pty.keys("hello there");
     pty.keys(ENTER);
     pty.wait_for("You wrote:");
-    assert_eq!(pty.take_away(Duration::from_secs(2)), Some(129));
+    assert_eq!(pty.take_away(), Some(129));
     let (log, _) = log(&pty);
     assert!(log.contains("You wrote:"), "{log}");
 }
