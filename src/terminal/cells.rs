@@ -4,11 +4,12 @@
 //! character whose width terminals disagree on is placed absolutely**, so that a disagreement shifts
 //! nothing. Only what every terminal since the VT220 knows is used: CUP, CUF, ECH and SGR.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use ratatui::buffer::Cell;
+use ratatui::buffer::{Cell, CellWidth};
 
 use super::pen::Pen;
 
@@ -29,20 +30,39 @@ fn sure_width(symbol: &str) -> Option<u16> {
     }
 }
 
-/// Whether the character becomes an emoji, and wide, by what follows it (VS16).
-fn is_emoji_by_request(cell: &Cell) -> bool {
-    cell.symbol().contains('\u{fe0f}')
+/// The columns that ratatui counts.
+fn width(symbol: &str) -> u16 {
+    if symbol.len() == 1 {
+        return 1;
+    }
+    symbol.cell_width().max(1)
 }
+
+/// A changed cell with its column and row.
+type Change<'a> = (u16, u16, Cow<'a, Cell>);
 
 fn is_blank(cell: &Cell) -> bool {
     cell.symbol() == " " && Pen::of(cell).is_invisible_on_blank()
 }
 
+/// What was written to a column.
+#[derive(Debug)]
+enum Written {
+    /// Narrow ASCII.
+    Ascii(Cell),
+    /// What begins there has more columns.
+    Wide,
+    /// One of those.
+    WideRest,
+    /// Anything else.
+    Other,
+}
+
 /// Writes changed cells, and remembers what stands where.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
-    /// What was written by column and row; `None` where it may be wider than one column.
-    written: HashMap<(u16, u16), Option<Cell>>,
+    /// By column and row.
+    written: HashMap<(u16, u16), Written>,
     /// Whether the terminal was blank before anything was written.
     was_blank: bool,
 }
@@ -66,12 +86,13 @@ impl Cells {
         content: impl Iterator<Item = (u16, u16, &'a Cell)>,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
-        let cells: Vec<_> = content.collect();
+        let cells = self.with_halves(content);
         let mut pen = Pen::DEFAULT;
         // Where the terminal's cursor is, while that is sure.
         let mut cursor: Option<(u16, u16)> = None;
         let mut rest = &cells[..];
-        while let Some(&(x, y, cell)) = rest.first() {
+        while let Some((x, y, cell)) = rest.first() {
+            let (x, y) = (*x, *y);
             match cursor {
                 Some((column, row)) if row == y && column <= x => {
                     self.advance(column..x, y, pen, out)?;
@@ -97,17 +118,23 @@ impl Cells {
             if !pen.fits(cell) {
                 pen.change(Pen::of(cell), out);
             }
-            if is_emoji_by_request(cell)
-                && rest
-                    .get(1)
-                    .is_some_and(|(next, row, _)| (*next, *row) == (x + 1, y))
-            {
-                // ratatui has its second half blanked for terminals that draw it narrow. Others would lose it if
-                // that came after it.
-                write!(out, "  \x1b[{};{}H{}", y + 1, x + 1, cell.symbol())?;
+            if sure_width(cell.symbol()).is_none() && width(cell.symbol()) > 1 {
+                // Some terminals draw it narrow: what stands behind it goes first, as ratatui wants for some of
+                // them, but not after it, which would cut it where it is wide.
+                let end = x + width(cell.symbol());
+                let behind =
+                    |(column, row, _): &&Change| *row == y && (x + 1..end).contains(column);
+                let n_behind = rest[1..].iter().take_while(behind).count();
+                let blank = |cell: &Cell| cell.symbol() == " " && pen.fits(cell);
+                let is_blank = (x + 1..end).all(|x| self.stands(x, y).is_some_and(blank));
+                if n_behind > 0 || !is_blank {
+                    let blanks = " ".repeat((end - x).into());
+                    write!(out, "{blanks}\x1b[{};{}H", y + 1, x + 1)?;
+                }
+                out.extend(cell.symbol().bytes());
                 cursor = None;
                 self.remember(x, y, cell);
-                rest = &rest[2..];
+                rest = &rest[1 + n_behind..];
                 continue;
             }
             out.extend(cell.symbol().bytes());
@@ -119,12 +146,42 @@ impl Cells {
         Ok(())
     }
 
+    /// The changes, with blanks where the second half of a wide character would be left when its first is written
+    /// over: terminals differ in what becomes of it.
+    fn with_halves<'a>(
+        &self,
+        content: impl Iterator<Item = (u16, u16, &'a Cell)>,
+    ) -> Vec<Change<'a>> {
+        let mut cells: Vec<Change> = Vec::new();
+        let mut content = content.peekable();
+        while let Some((x, y, cell)) = content.next() {
+            let bg = cell.bg;
+            let last = x + width(cell.symbol()) - 1;
+            let is_cut = matches!(self.written.get(&(last, y)), Some(Written::Wide));
+            cells.push((x, y, Cow::Borrowed(cell)));
+            let mut half = last + 1;
+            while is_cut
+                && matches!(self.written.get(&(half, y)), Some(Written::WideRest))
+                && content
+                    .peek()
+                    .is_none_or(|(x, row, _)| (*x, *row) != (half, y))
+            {
+                let mut blank = Cell::EMPTY;
+                blank.set_bg(bg);
+                cells.push((half, y, Cow::Owned(blank)));
+                half += 1;
+            }
+        }
+        cells
+    }
+
     /// How many of these changed cells come first in one row, are blank, and have nothing but blanks between
     /// them.
-    fn blanks(&self, cells: &[(u16, u16, &Cell)]) -> usize {
-        let Some(&(mut next, row, _)) = cells.first() else {
+    fn blanks(&self, cells: &[Change]) -> usize {
+        let Some((next, row, _)) = cells.first() else {
             return 0;
         };
+        let (mut next, row) = (*next, *row);
         let stands_blank = |x| self.stands(x, row).is_some_and(is_blank);
         cells
             .iter()
@@ -162,17 +219,27 @@ impl Cells {
     /// The narrow ASCII that stands there, if that is known.
     fn stands(&self, x: u16, y: u16) -> Option<&Cell> {
         match self.written.get(&(x, y)) {
-            Some(written) => written.as_ref(),
+            Some(Written::Ascii(cell)) => Some(cell),
+            Some(Written::Wide | Written::WideRest | Written::Other) => None,
             None => self.was_blank.then_some(&Cell::EMPTY),
         }
     }
 
     fn remember(&mut self, x: u16, y: u16, cell: &Cell) {
-        for column in x..x.saturating_add(sure_width(cell.symbol()).unwrap_or(2)) {
-            self.written.insert((column, y), None);
+        let symbol = cell.symbol();
+        let width = width(symbol);
+        let first = match (symbol.len(), width) {
+            (1, _) => Written::Ascii(cell.clone()),
+            (_, 1) => Written::Other,
+            (_, _) => Written::Wide,
+        };
+        self.written.insert((x, y), first);
+        for column in x + 1..x + width {
+            self.written.insert((column, y), Written::WideRest);
         }
-        if cell.symbol().len() == 1 {
-            self.written.insert((x, y), Some(cell.clone()));
+        if width == 1 && sure_width(symbol).is_none() {
+            // It may have written over this.
+            self.written.insert((x + 1, y), Written::Other);
         }
     }
 }
@@ -228,9 +295,42 @@ mod tests {
         assert_eq!(write(false, &ends), "\x1b[1;1H\x1b[31mx\x1b[Cz\x1b[m");
         assert_eq!(write(false, &[(0, "日", plain)]), "\x1b[1;1H日");
         let ends = [(0, "x", plain), (2, "z", plain)];
-        assert_eq!(write(false, &ends), "\x1b[1;1Hx\x1b[Cz");
+        assert_eq!(write(false, &ends), "\x1b[1;1Hx z");
         assert_eq!(write(true, &[(1, "b", plain)]), "\x1b[1;2Hb");
         assert_eq!(write(true, &ends), "\x1b[1;1Hx\x1b[Cz");
+    }
+
+    #[test]
+    fn no_half_of_a_wide_character_is_left() {
+        let check = |before: &str, after: &[(u16, &str)], expect: &str| {
+            let mut cells = Cells::default();
+            cells.clear();
+            let mut write = |content: &[(u16, &str)]| {
+                let content: Vec<_> = content
+                    .iter()
+                    .map(|(x, symbol)| {
+                        let mut cell = Cell::EMPTY;
+                        cell.set_symbol(symbol);
+                        (*x, cell)
+                    })
+                    .collect();
+                let mut out = Vec::new();
+                let content = content.iter().map(|(x, cell)| (*x, 0, cell));
+                cells.write(content, &mut out).unwrap();
+                String::from_utf8(out).unwrap()
+            };
+            assert_eq!(write(&[(1, before)]), format!("\x1b[1;2H{before}"));
+            assert_eq!(write(after), expect);
+        };
+        check("日", &[(1, "a")], "\x1b[1;2Ha ");
+        check("日", &[(1, "a"), (2, "b")], "\x1b[1;2Hab");
+        check("日", &[(1, "本")], "\x1b[1;2H本");
+        check("日", &[(0, "本")], "\x1b[1;1H本 ");
+        check("日", &[(0, " "), (1, " ")], "\x1b[1;1H   ");
+        check("日", &[(0, "a")], "\x1b[1;1Ha");
+        check("🇩🇪", &[(1, "é")], "\x1b[1;2Hé ");
+        check("❤️", &[(1, "👍🏽")], "\x1b[1;2H  \x1b[1;2H👍🏽");
+        check("…", &[(1, "a")], "\x1b[1;2Ha");
     }
 
     #[test]
@@ -284,7 +384,7 @@ mod tests {
         check(&[(0, 0, "日", plain), (2, 0, "b", plain)], "\x1b[1;1H日b");
         check(
             &[(0, 0, "👍🏽", plain), (2, 0, "b", plain)],
-            "\x1b[1;1H👍🏽\x1b[1;3Hb",
+            "\x1b[1;1H  \x1b[1;1H👍🏽\x1b[1;3Hb",
         );
         check(
             &[(0, 0, "e\u{301}", plain), (1, 0, "b", plain)],
@@ -296,7 +396,7 @@ mod tests {
         );
         check(
             &[(0, 0, "⚠️", plain), (2, 0, "b", plain)],
-            "\x1b[1;1H⚠️\x1b[1;3Hb",
+            "\x1b[1;1H  \x1b[1;1H⚠️\x1b[1;3Hb",
         );
     }
 
