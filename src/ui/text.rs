@@ -2,6 +2,7 @@
 
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
+use unicode_segmentation::GraphemeCursor;
 
 use crate::app::find::Find;
 use crate::app::highlight::Class;
@@ -45,9 +46,11 @@ pub fn line(
                 Some((find, block)) => find.at(block, at),
                 None => (None, usize::MAX),
             };
-            let part = match span.literal {
-                Some(_) => text.len() - from,
-                None => class_end.min(origin_end).min(found_end).min(end) - at,
+            let part = if span.literal.is_some() {
+                text.len() - from
+            } else {
+                let mark_end = class_end.min(origin_end).min(found_end).min(end) - at;
+                whole(text, from + mark_end) - from
             };
             let real = !span.range.is_empty();
             let mut style = look(span.look, base, theme);
@@ -74,6 +77,16 @@ pub fn line(
         }
     }
     out
+}
+
+/// Where the grapheme that `byte` is in ends: a combining mark that began a span would not be drawn.
+fn whole(text: &str, byte: usize) -> usize {
+    let mut cursor = GraphemeCursor::new(byte, text.len(), true);
+    match cursor.is_boundary(text, 0) {
+        Ok(false) => cursor.next_boundary(text, 0).ok().flatten(),
+        Ok(true) | Err(_) => Some(byte),
+    }
+    .unwrap_or(text.len())
 }
 
 /// Adds text; marked blanks at the start of a line would look like a rule.

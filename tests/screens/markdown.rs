@@ -132,6 +132,22 @@ fn looks() {
     }
 }
 
+/// Also where a token or a place that was found begins with one.
+#[test]
+fn combining_marks_stay_with_their_letters() {
+    let mut user = User::ready((100, 30));
+    user.keys("go<Enter>");
+    for text in ["cafe", "\u{301} noe", "\u{308}l ete", "\u{301}"] {
+        user.stream(text, "draft", &[1]);
+    }
+    for keys in ["", "/show tokens<Enter>", "<C-f>e"] {
+        user.keys(keys);
+        let picture = user.picture();
+        let whole = "cafe\u{301} noe\u{308}l ete\u{301}";
+        assert!(picture.contains(whole), "{keys}: {picture}");
+    }
+}
+
 /// Who drafted is told by how a token is marked, also without colours, and a legend says how.
 #[test]
 fn who_drafted_is_told_without_colours() {
