@@ -12,6 +12,7 @@ use crate::engine;
 use crate::engine::protocol::ModelEntry;
 use crate::model::fetch::Environment;
 use crate::model::inventory;
+use crate::model::registry::Reference;
 use crate::session::{Opened, SessionFile, Setup};
 use crate::terminal::oneshot::{self, Format};
 use crate::terminal::saving::Saving;
@@ -44,7 +45,7 @@ pub fn run(args: &ChatArgs) -> anyhow::Result<Exit> {
         .transpose()?;
     let saving = Saving::start(setup, resumed)?;
     let load = settings.load.clone();
-    let context = load.context;
+    let (target, context) = (load.target.clone(), load.context);
     let start = move |models| engine::start(load.clone(), models, settings.engine.clone());
     match question {
         Some(question) => {
@@ -74,7 +75,7 @@ pub fn run(args: &ChatArgs) -> anyhow::Result<Exit> {
                 // Whoever wants no trace of a chat wants none of what is typed in it.
                 history: history.filter(|_| !args.session.no_save),
             };
-            let host = Host::new(start, move || models(context));
+            let host = Host::new(start, move || models(&target, context));
             terminal::run(host, saving, app, screen)
         }
     }
@@ -100,9 +101,9 @@ fn resume(
 }
 
 /// What the picker can show.
-fn models(context: usize) -> Vec<ModelEntry> {
+fn models(target: &Reference, context: usize) -> Vec<ModelEntry> {
     Environment::from_process()
-        .map(|environment| inventory::list(&environment, context))
+        .map(|environment| inventory::list(&environment, target, context))
         .unwrap_or_default()
 }
 

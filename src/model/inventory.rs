@@ -22,12 +22,17 @@ const MOST_FILES: usize = 500;
 const DEEPEST: usize = 4;
 
 /// The models that there are for this user, with a context of `context` tokens (0: what a model was trained
-/// for, within reason).
-pub fn list(environment: &Environment, context: usize) -> Vec<ModelEntry> {
-    list_for(environment, context, memory::total())
+/// for, within reason). `named` by the user is among them if it is a file, wherever that is.
+pub fn list(environment: &Environment, named: &Reference, context: usize) -> Vec<ModelEntry> {
+    list_for(environment, named, context, memory::total())
 }
 
-fn list_for(environment: &Environment, context: usize, total: Option<u64>) -> Vec<ModelEntry> {
+fn list_for(
+    environment: &Environment,
+    named: &Reference,
+    context: usize,
+    total: Option<u64>,
+) -> Vec<ModelEntry> {
     let mut seen = BTreeSet::new();
     let mut entries: Vec<_> = presets()
         .iter()
@@ -44,7 +49,11 @@ fn list_for(environment: &Environment, context: usize, total: Option<u64>) -> Ve
             seen.extend(cached.and_then(|cached| cached.path.canonicalize().ok()));
         }
     }
-    let mut others = on_hub(&environment.hub_cache);
+    let mut others = Vec::new();
+    if let Reference::File(path) = named {
+        others.push((named.clone(), path.clone()));
+    }
+    others.extend(on_hub(&environment.hub_cache));
     others.extend(own(&environment.speck_cache));
     for (reference, path) in others {
         if path.canonicalize().is_ok_and(|path| seen.insert(path)) {
@@ -205,7 +214,21 @@ mod tests {
             b"no model",
         );
 
-        let entries = list_for(&environment, 0, None);
+        let named = Reference::File(put(folder.path().join("mine.gguf"), &tiny));
+        let entries = list_for(&environment, &named, 0, None);
+        assert_eq!(entries.len(), 4);
+        assert_eq!(entries[1].reference, named.to_string());
+        assert_eq!((entries[1].here, &entries[1].unfit), (true, &None));
+
+        let own_file = Reference::File(own.clone());
+        let scripted = list_for(&environment, &Reference::Scripted, 0, None);
+        let entries = list_for(&environment, &own_file, 0, None);
+        assert_eq!(
+            (scripted.len(), entries.len()),
+            (3, 3),
+            "none is there twice"
+        );
+        let entries = scripted;
         let references: Vec<_> = entries.iter().map(|it| it.reference.as_str()).collect();
         let remote = format!("o/n:a.gguf@{commit}");
         let expect = ["smollm2-135m", &remote, own.to_str().unwrap()];
@@ -220,7 +243,7 @@ mod tests {
         assert_eq!((entries[1].here, &entries[1].unfit), (true, &None));
         assert!(entries[2].unfit.is_some());
 
-        let entries = list_for(&environment, 0, Some(1000));
+        let entries = list_for(&environment, &Reference::Scripted, 0, Some(1000));
         for entry in &entries[..2] {
             let why = entry.unfit.as_ref().unwrap();
             assert!(why.contains("this machine has 0.0"), "{why}");
