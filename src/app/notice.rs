@@ -23,7 +23,17 @@ pub(super) struct Notice {
     text: String,
     /// When it goes; `None`: with the next key.
     until: Option<Instant>,
+    /// Whether it goes with the end of the answer, too: after that it would not be true.
+    of_answer: bool,
 }
+
+/// How notices begin that are true as long as an answer is asked for.
+const OF_ANSWER: [&str; 4] = [
+    "an answer is being written",
+    "the answer is being stopped",
+    "a message waits for the model",
+    "the message before is stopped once",
+];
 
 impl App {
     /// What the status bar tells for a moment.
@@ -49,6 +59,13 @@ impl App {
     /// What the last message made it say, in the conversation or in the status bar.
     pub fn said(&self) -> &[Said] {
         &self.said
+    }
+
+    /// Lets go of a notice that was about an answer which has ended.
+    pub(super) fn expire_notice_of_answer(&mut self) {
+        if self.asked.is_none() {
+            self.notice.take_if(|notice| notice.of_answer);
+        }
     }
 
     /// When the notice goes by itself.
@@ -83,7 +100,12 @@ impl App {
             text: text.clone(),
             is_error: until.is_none(),
         });
-        self.notice = Some(Notice { text, until });
+        let of_answer = OF_ANSWER.iter().any(|begins| text.starts_with(begins));
+        self.notice = Some(Notice {
+            text,
+            until,
+            of_answer,
+        });
     }
 
     /// Adds a block to the conversation and brings it into view. What failed becomes a sentence.

@@ -88,6 +88,7 @@ impl App {
             Msg::Session(note) => self.hear_of_saving(note),
             Msg::Tick => Vec::new(),
         };
+        self.expire_notice_of_answer();
         self.refresh_find();
         self.settle();
         // First: nothing is done after an effect that quits.

@@ -116,8 +116,9 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame) {
 fn conversation(app: &App, theme: &Theme, geometry: &Geometry, buffer: &mut Buffer) {
     let area = geometry.transcript;
     let notes = u16::try_from(app.transcript().len()).unwrap_or(u16::MAX);
+    let blank = u16::from(notes > 0);
     let room = Rect {
-        height: area.height.saturating_sub(notes),
+        height: area.height.saturating_sub(notes).saturating_sub(blank),
         ..area
     };
     let welcomed = match app.phase() {
@@ -134,7 +135,7 @@ fn conversation(app: &App, theme: &Theme, geometry: &Geometry, buffer: &mut Buff
     welcome::draw(app, theme, room, buffer);
     let below = Geometry {
         transcript: Rect {
-            y: room.bottom(),
+            y: room.bottom() + blank,
             height: notes,
             ..area
         },

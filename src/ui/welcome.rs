@@ -18,9 +18,9 @@ const HEIGHT: usize = 12;
 /// Columns of the names at its left.
 const LABEL: usize = 12;
 
-/// Whether `area` has room for the block and a blank line below it.
+/// Whether `area` has room for the block.
 pub fn fits(app: &App, theme: &Theme, area: Rect) -> bool {
-    lines(app, theme, width(area)).len() < area.height.into()
+    lines(app, theme, width(area)).len() <= area.height.into()
 }
 
 /// Draws the block, in the middle of `area`.

@@ -1,6 +1,7 @@
 //! What is typed: commands completed, the history searched, pastes, the editor; and what commands do.
 
 use speck::app::Msg;
+use speck::engine::protocol::FinishReason;
 use speck::session::Note;
 
 use crate::keys::{SIZE, check, says, says_not};
@@ -193,6 +194,19 @@ fn copying_themes_and_statistics() {
     says(&user, "now");
     user.update(Msg::Themes(vec!["terminal".into(), "fresh".into()]));
     says(&user, "▸ fresh");
+}
+
+#[test]
+fn what_was_refused_because_of_an_answer_is_not_told_beyond_its_end() {
+    let mut user = User::ready(SIZE);
+    user.keys("one<Enter>");
+    user.stream(CODE, "draft", &[2]);
+    user.keys("two<Enter>");
+    let why = "an answer is being written: Ctrl-C stops it, then Enter sends this";
+    says(&user, why);
+    user.finish(FinishReason::EndOfTurn);
+    says_not(&user, why);
+    says(&user, "> two▏");
 }
 
 /// The one who saves answers in the order in which it was asked.
