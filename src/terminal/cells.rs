@@ -2,14 +2,15 @@
 //!
 //! In come ratatui's changed cells in order, out go characters, colours and moves. **What follows a
 //! character whose width terminals disagree on is placed absolutely**, so that a disagreement shifts
-//! nothing. Only what every terminal since the VT220 knows is used: CUP, CUF, ECH and SGR.
+//! nothing, and what it may spoil is written again. Only what every terminal since the VT220 knows is used: CUP, CUF, ECH and SGR.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::ops::Range;
 
 use ratatui::buffer::{Cell, CellWidth};
+use unicode_width::UnicodeWidthChar;
 
 use super::pen::Pen;
 
@@ -38,6 +39,14 @@ fn width(symbol: &str) -> u16 {
     symbol.cell_width().max(1)
 }
 
+/// The columns that a terminal takes which draws each of its characters by itself.
+fn widest(symbol: &str) -> u16 {
+    match sure_width(symbol) {
+        Some(width) => width,
+        None => symbol.chars().map(|c| c.width().unwrap_or(0) as u16).sum(),
+    }
+}
+
 /// A changed cell with its column and row.
 type Change<'a> = (u16, u16, Cow<'a, Cell>);
 
@@ -50,12 +59,10 @@ fn is_blank(cell: &Cell) -> bool {
 enum Written {
     /// Narrow ASCII.
     Ascii(Cell),
-    /// What begins there has more columns.
-    Wide,
-    /// One of those.
-    WideRest,
-    /// Anything else.
-    Other,
+    /// Anything else that begins there, or what something else may have spoilt.
+    Other(Cell),
+    /// What began before goes on there.
+    Rest,
 }
 
 /// Writes changed cells, and remembers what stands where.
@@ -65,6 +72,8 @@ pub(super) struct Cells {
     written: HashMap<(u16, u16), Written>,
     /// Whether the terminal was blank before anything was written.
     was_blank: bool,
+    /// The last column that was ever written.
+    right: u16,
 }
 
 impl Cells {
@@ -75,7 +84,7 @@ impl Cells {
 
     /// The terminal was cleared.
     pub fn clear(&mut self) {
-        self.written.clear();
+        self.forget();
         self.was_blank = true;
     }
 
@@ -86,7 +95,7 @@ impl Cells {
         content: impl Iterator<Item = (u16, u16, &'a Cell)>,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
-        let cells = self.with_halves(content);
+        let cells = self.with_spoilt(content);
         let mut pen = Pen::DEFAULT;
         // Where the terminal's cursor is, while that is sure.
         let mut cursor: Option<(u16, u16)> = None;
@@ -146,32 +155,48 @@ impl Cells {
         Ok(())
     }
 
-    /// The changes, with blanks where the second half of a wide character would be left when its first is written
-    /// over: terminals differ in what becomes of it.
-    fn with_halves<'a>(
+    /// The changes, with what they may spoil: the second half of a wide character whose first is written over, and
+    /// what stands behind a character that some terminals draw wider than ratatui counts.
+    fn with_spoilt<'a>(
         &self,
         content: impl Iterator<Item = (u16, u16, &'a Cell)>,
     ) -> Vec<Change<'a>> {
-        let mut cells: Vec<Change> = Vec::new();
-        let mut content = content.peekable();
-        while let Some((x, y, cell)) = content.next() {
-            let bg = cell.bg;
-            let last = x + width(cell.symbol()) - 1;
-            let is_cut = matches!(self.written.get(&(last, y)), Some(Written::Wide));
-            cells.push((x, y, Cow::Borrowed(cell)));
-            let mut half = last + 1;
-            while is_cut
-                && matches!(self.written.get(&(half, y)), Some(Written::WideRest))
-                && content
-                    .peek()
-                    .is_none_or(|(x, row, _)| (*x, *row) != (half, y))
+        let mut cells: Vec<Change> = content
+            .map(|(x, y, cell)| (x, y, Cow::Borrowed(cell)))
+            .collect();
+        let columns = |(x, y, cell): &Change| {
+            let y = *y;
+            (*x..x + width(cell.symbol())).map(move |x| (x, y))
+        };
+        let mut given: HashSet<(u16, u16)> = cells.iter().flat_map(columns).collect();
+        let mut i = 0;
+        while let Some((x, y, cell)) = cells.get(i) {
+            i += 1;
+            let y = *y;
+            let behind = x + width(cell.symbol());
+            let reach = (x + widest(cell.symbol())).min(self.right + 1);
+            let mut half = behind;
+            while matches!(self.written.get(&(half, y)), Some(Written::Rest))
+                && given.insert((half, y))
             {
-                let mut blank = Cell::EMPTY;
-                blank.set_bg(bg);
-                cells.push((half, y, Cow::Owned(blank)));
+                // As ratatui takes it to be, or it would be among the changes.
+                cells.push((half, y, Cow::Owned(Cell::EMPTY)));
                 half += 1;
             }
+            for x in behind..reach {
+                let drawn = match self.written.get(&(x, y)) {
+                    Some(Written::Ascii(cell) | Written::Other(cell)) => cell,
+                    None if self.was_blank => &Cell::EMPTY,
+                    Some(Written::Rest) | None => continue,
+                };
+                if given.insert((x, y)) {
+                    let drawn = (x, y, Cow::Owned(drawn.clone()));
+                    given.extend(columns(&drawn));
+                    cells.push(drawn);
+                }
+            }
         }
+        cells.sort_by_key(|(x, y, _)| (*y, *x));
         cells
     }
 
@@ -220,227 +245,31 @@ impl Cells {
     fn stands(&self, x: u16, y: u16) -> Option<&Cell> {
         match self.written.get(&(x, y)) {
             Some(Written::Ascii(cell)) => Some(cell),
-            Some(Written::Wide | Written::WideRest | Written::Other) => None,
+            Some(Written::Other(_) | Written::Rest) => None,
             None => self.was_blank.then_some(&Cell::EMPTY),
         }
     }
 
     fn remember(&mut self, x: u16, y: u16, cell: &Cell) {
+        self.right = self.right.max(x);
         let symbol = cell.symbol();
-        let width = width(symbol);
-        let first = match (symbol.len(), width) {
-            (1, _) => Written::Ascii(cell.clone()),
-            (_, 1) => Written::Other,
-            (_, _) => Written::Wide,
+        let first = if symbol.len() == 1 {
+            Written::Ascii(cell.clone())
+        } else {
+            Written::Other(cell.clone())
         };
         self.written.insert((x, y), first);
-        for column in x + 1..x + width {
-            self.written.insert((column, y), Written::WideRest);
+        let end = x + width(symbol);
+        for column in x + 1..end {
+            self.written.insert((column, y), Written::Rest);
         }
-        if width == 1 && sure_width(symbol).is_none() {
-            // It may have written over this.
-            self.written.insert((x + 1, y), Written::Other);
+        if sure_width(symbol).is_none()
+            && let Some(behind) = self.stands(end, y).cloned()
+        {
+            self.written.insert((end, y), Written::Other(behind));
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use ratatui::style::{Color, Style};
-
-    use super::*;
-
-    fn check(cells: &[(u16, u16, &str, Style)], expect: &str) {
-        let cells: Vec<_> = cells
-            .iter()
-            .map(|(x, y, symbol, style)| {
-                let mut cell = Cell::EMPTY;
-                cell.set_symbol(symbol).set_style(*style);
-                (*x, *y, cell)
-            })
-            .collect();
-        let mut out = Vec::new();
-        let cells = cells.iter().map(|(x, y, cell)| (*x, *y, cell));
-        Cells::default().write(cells, &mut out).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), expect);
-    }
-
-    #[test]
-    fn what_stands_between_is_written_again_where_that_is_shorter() {
-        let mut cells = Cells::default();
-        let mut write = |forget: bool, text: &[(u16, &str, Style)]| {
-            if forget {
-                cells.forget();
-            }
-            let made: Vec<_> = text
-                .iter()
-                .map(|(x, symbol, style)| {
-                    let mut cell = Cell::EMPTY;
-                    cell.set_symbol(symbol).set_style(*style);
-                    (*x, cell)
-                })
-                .collect();
-            let mut out = Vec::new();
-            let content = made.iter().map(|(x, cell)| (*x, 0, cell));
-            cells.write(content, &mut out).unwrap();
-            String::from_utf8(out).unwrap()
-        };
-        let plain = Style::new();
-        let line = [(0, "a", plain), (1, "b", plain), (2, "c", plain)];
-        assert_eq!(write(false, &line), "\x1b[1;1Habc");
-        let ends = [(0, "x", plain), (2, "z", plain)];
-        assert_eq!(write(false, &ends), "\x1b[1;1Hxbz");
-        let red = plain.fg(Color::Red);
-        let ends = [(0, "x", red), (2, "z", red)];
-        assert_eq!(write(false, &ends), "\x1b[1;1H\x1b[31mx\x1b[Cz\x1b[m");
-        assert_eq!(write(false, &[(0, "日", plain)]), "\x1b[1;1H日");
-        let ends = [(0, "x", plain), (2, "z", plain)];
-        assert_eq!(write(false, &ends), "\x1b[1;1Hx z");
-        assert_eq!(write(true, &[(1, "b", plain)]), "\x1b[1;2Hb");
-        assert_eq!(write(true, &ends), "\x1b[1;1Hx\x1b[Cz");
-    }
-
-    #[test]
-    fn no_half_of_a_wide_character_is_left() {
-        let check = |before: &str, after: &[(u16, &str)], expect: &str| {
-            let mut cells = Cells::default();
-            cells.clear();
-            let mut write = |content: &[(u16, &str)]| {
-                let content: Vec<_> = content
-                    .iter()
-                    .map(|(x, symbol)| {
-                        let mut cell = Cell::EMPTY;
-                        cell.set_symbol(symbol);
-                        (*x, cell)
-                    })
-                    .collect();
-                let mut out = Vec::new();
-                let content = content.iter().map(|(x, cell)| (*x, 0, cell));
-                cells.write(content, &mut out).unwrap();
-                String::from_utf8(out).unwrap()
-            };
-            assert_eq!(write(&[(1, before)]), format!("\x1b[1;2H{before}"));
-            assert_eq!(write(after), expect);
-        };
-        check("日", &[(1, "a")], "\x1b[1;2Ha ");
-        check("日", &[(1, "a"), (2, "b")], "\x1b[1;2Hab");
-        check("日", &[(1, "本")], "\x1b[1;2H本");
-        check("日", &[(0, "本")], "\x1b[1;1H本 ");
-        check("日", &[(0, " "), (1, " ")], "\x1b[1;1H   ");
-        check("日", &[(0, "a")], "\x1b[1;1Ha");
-        check("🇩🇪", &[(1, "é")], "\x1b[1;2Hé ");
-        check("❤️", &[(1, "👍🏽")], "\x1b[1;2H  \x1b[1;2H👍🏽");
-        check("…", &[(1, "a")], "\x1b[1;2Ha");
-    }
-
-    #[test]
-    fn what_a_clear_has_left_is_known_to_be_blank() {
-        let plain = Style::new();
-        let text = |columns: &[u16]| -> Vec<(u16, Cell)> {
-            let mut cell = Cell::EMPTY;
-            cell.set_symbol("x").set_style(plain);
-            columns.iter().map(|x| (*x, cell.clone())).collect()
-        };
-        let blanks = |columns: &[u16]| -> Vec<(u16, Cell)> {
-            columns.iter().map(|x| (*x, Cell::EMPTY)).collect()
-        };
-        let mut cells = Cells::default();
-        let mut check = |content: &[(u16, Cell)], expect: &str| {
-            let mut out = Vec::new();
-            let content = content.iter().map(|(x, cell)| (*x, 0, cell));
-            cells.write(content, &mut out).unwrap();
-            assert_eq!(String::from_utf8(out).unwrap(), expect);
-            cells.clear();
-        };
-        check(&text(&[0, 2]), "\x1b[1;1Hx\x1b[Cx");
-        check(&text(&[0, 2]), "\x1b[1;1Hx x");
-        check(&blanks(&[3, 9, 13, 15]), "\x1b[1;4H\x1b[13X");
-        check(&blanks(&[3, 9, 13]), "\x1b[1;4H\x1b[11X");
-        check(&blanks(&[3, 9, 12]), "\x1b[1;4H \x1b[5C    ");
-    }
-
-    #[test]
-    fn moves_are_short() {
-        let plain = Style::new();
-        check(&[], "");
-        check(&[(0, 0, "a", plain), (1, 0, "b", plain)], "\x1b[1;1Hab");
-        check(
-            &[(4, 1, "a", plain), (6, 1, "b", plain)],
-            "\x1b[2;5Ha\x1b[Cb",
-        );
-        check(
-            &[(4, 1, "a", plain), (9, 1, "b", plain)],
-            "\x1b[2;5Ha\x1b[4Cb",
-        );
-        check(
-            &[(4, 1, "a", plain), (5, 2, "b", plain)],
-            "\x1b[2;5Ha\x1b[3;6Hb",
-        );
-    }
-
-    #[test]
-    fn what_follows_an_unsure_width_is_placed_absolutely() {
-        let plain = Style::new();
-        check(&[(0, 0, "日", plain), (2, 0, "b", plain)], "\x1b[1;1H日b");
-        check(
-            &[(0, 0, "👍🏽", plain), (2, 0, "b", plain)],
-            "\x1b[1;1H  \x1b[1;1H👍🏽\x1b[1;3Hb",
-        );
-        check(
-            &[(0, 0, "e\u{301}", plain), (1, 0, "b", plain)],
-            "\x1b[1;1He\u{301}\x1b[1;2Hb",
-        );
-        check(
-            &[(0, 0, "⚠️", plain), (1, 0, " ", plain), (2, 0, "b", plain)],
-            "\x1b[1;1H  \x1b[1;1H⚠️\x1b[1;3Hb",
-        );
-        check(
-            &[(0, 0, "⚠️", plain), (2, 0, "b", plain)],
-            "\x1b[1;1H  \x1b[1;1H⚠️\x1b[1;3Hb",
-        );
-    }
-
-    #[test]
-    fn colours_change_only_where_they_show() {
-        let red = Style::new().fg(Color::Red);
-        let bold = Style::new().fg(Color::Red).bold();
-        let plain = Style::new();
-        check(
-            &[(0, 0, "a", red), (1, 0, " ", plain), (2, 0, "b", red)],
-            "\x1b[1;1H\x1b[31ma b\x1b[m",
-        );
-        check(
-            &[(0, 0, "a", bold), (1, 0, "b", red), (2, 0, "c", plain)],
-            "\x1b[1;1H\x1b[1;38;5;1ma\x1b[22mb\x1b[mc",
-        );
-        check(
-            &[
-                (0, 0, "a", red),
-                (1, 0, "b", bold),
-                (2, 0, "c", plain.bold()),
-            ],
-            "\x1b[1;1H\x1b[31ma\x1b[1;38;5;1mb\x1b[39mc\x1b[m",
-        );
-        let filled = Style::new().bg(Color::Rgb(1, 2, 3));
-        check(&[(0, 0, " ", filled)], "\x1b[1;1H\x1b[48;2;1;2;3m \x1b[m");
-        let underlined = Style::new().underlined();
-        check(&[(0, 0, " ", underlined)], "\x1b[1;1H\x1b[4m \x1b[m");
-    }
-
-    #[test]
-    fn long_blanks_are_erased() {
-        let plain = Style::new();
-        let blanks: Vec<_> = (0..20).map(|x| (x, 0, " ", plain)).collect();
-        check(&blanks, "\x1b[1;1H\x1b[20X");
-        check(&blanks[..5], "\x1b[1;1H     ");
-        let mut then = blanks.clone();
-        then.insert(0, (0, 0, "a", plain.reversed()));
-        then.remove(1);
-        then.push((20, 0, "b", plain));
-        check(&then, "\x1b[1;1H\x1b[7ma\x1b[m\x1b[19X\x1b[19Cb");
-        let filled: Vec<_> = (0..12)
-            .map(|x| (x, 0, " ", plain.bg(Color::Blue)))
-            .collect();
-        check(&filled, "\x1b[1;1H\x1b[44m            \x1b[m");
-    }
-}
+mod tests;

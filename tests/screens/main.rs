@@ -21,3 +21,4 @@ mod saved;
 mod states;
 mod typing;
 mod user;
+mod wide;

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use ratatui::backend::Backend;
-use ratatui::buffer::Cell;
+use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
+use ratatui::widgets::Widget;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 use speck::terminal::frame::FrameBackend;
 use speck::ui::{Theme, draw};
@@ -55,6 +56,26 @@ impl Recorder {
             .unwrap();
         self.writes.0.take()
     }
+}
+
+/// What the backend writes for widgets on a cleared terminal, frame by frame; `drawn` is the last.
+pub fn written<W: Widget>(
+    (width, height): (u16, u16),
+    widgets: impl Iterator<Item = W>,
+    drawn: &mut Buffer,
+) -> Vec<Vec<u8>> {
+    let writes = Writes::default();
+    let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
+    let mut backend = FrameBackend::new(writes.clone());
+    backend.clear().unwrap();
+    backend.flush().unwrap();
+    writes.0.take();
+    let mut terminal = Terminal::with_options(backend, TerminalOptions { viewport }).unwrap();
+    for widget in widgets {
+        let frame = terminal.draw(|frame| frame.render_widget(widget, frame.area()));
+        drawn.clone_from(frame.unwrap().buffer);
+    }
+    writes.0.take()
 }
 
 /// What the backend writes when each character of `text` is put into a cell as it is, which a widget could
