@@ -44,7 +44,7 @@ pub(super) fn watch() -> io::Result<()> {
                 }
                 () = until(next) => {
                     let due = heard.pop_front();
-                    if let Some((_, exit)) = due.filter(|(at, _)| !is_outlived(*at)) {
+                    if let Some((_, exit)) = due.filter(|(at, exit)| !is_outlived(*at, *exit)) {
                         restore_modes();
                         std::process::exit(exit.code().into());
                     }
@@ -61,8 +61,11 @@ pub(super) fn outlived() {
     *OUTLIVED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
 }
 
-/// Whether the loop goes on after a signal that was heard `at` this time.
-fn is_outlived(at: Instant) -> bool {
+/// Whether the loop goes on after a signal that was heard `at` this time and would end the program by `exit`.
+fn is_outlived(at: Instant, exit: Exit) -> bool {
+    if !matches!(exit, Exit::Interrupted | Exit::Quit) {
+        return false;
+    }
     let outlived = *OUTLIVED.lock().unwrap_or_else(PoisonError::into_inner);
     outlived.is_some_and(|outlived| outlived + EARLIER >= at)
 }
