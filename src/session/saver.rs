@@ -149,6 +149,11 @@ impl Saver {
     /// What is to be told of a disk that does not answer, once.
     fn held_up(&self) -> Option<News> {
         let told = self.queue.told.swap(true, Ordering::Relaxed);
+        if self.queue.waiting.load(Ordering::Relaxed) == 0 {
+            // It has answered just now, and nobody would tell.
+            self.queue.told.store(told, Ordering::Relaxed);
+            return None;
+        }
         (!told).then(|| News::Trouble("the disk does not answer".to_owned()))
     }
 

@@ -5,12 +5,13 @@ mod commands;
 mod disk;
 mod kills;
 
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
+use tempfile::NamedTempFile;
 
 /// What the scripted model's answer ends with, before it repeats the message.
 const END: &str = "Once more, so that there is something to copy:";
@@ -92,14 +93,14 @@ struct Talk {
     /// Until it is ended.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
-    errors: File,
+    errors: NamedTempFile,
 }
 
 impl Talk {
     fn start(mut command: Command) -> Self {
-        let errors = tempfile::tempfile().unwrap();
+        let errors = NamedTempFile::new().unwrap();
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = piped.stderr(errors.try_clone().unwrap()).spawn().unwrap();
+        let mut child = piped.stderr(errors.reopen().unwrap()).spawn().unwrap();
         Self {
             errors,
             input: child.stdin.take(),
@@ -135,9 +136,7 @@ impl Talk {
 
     /// What it has said on standard error.
     fn errors(&self) -> String {
-        let mut errors = &self.errors;
-        errors.rewind().unwrap();
-        io::read_to_string(errors).unwrap()
+        fs::read_to_string(&self.errors).unwrap()
     }
 
     fn pid(&self) -> Pid {
