@@ -100,8 +100,9 @@ impl Flow {
                     language,
                     first,
                 } => {
+                    let named = !language.is_empty();
                     let more = self.code(source, grows, &fence, language, &mut out);
-                    if !more && !grows && is_empty_fence(&source[fence.start..]) {
+                    if !more && !grows && !named && is_empty_fence(&source[fence.start..]) {
                         out.lines.truncate(first);
                     }
                     more

@@ -131,9 +131,11 @@ fn code() {
     );
     check("```\na\n~~~\n``", &["┌─", "a", "~~~", "``"]);
     check("````\n```\n````\n", &["┌─", "```", "└─"]);
-    // Nothing at all, where nothing follows the opening one.
+    // Nothing at all, where nothing follows the opening one and it has no word.
     check("a\n\n```", &["a"]);
-    check("a\n```rust\n\n", &["a"]);
+    check("a\n```\n\n", &["a"]);
+    check("a\n```rust", &["a", "┌─ rust"]);
+    check("> ```py\n~~~~word", &["│ ┌─ py", "┌─ word"]);
     check("```\n```", &["┌─", "└─"]);
     check("  ```\n  a\n b\n   c\n  ```", &["┌─", "a", "b", " c", "└─"]);
     check(
