@@ -9,7 +9,6 @@ use regex::{Regex, RegexBuilder};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::app::keymap::Action;
-use crate::app::overlay::Overlay;
 use crate::app::transcript::{Anchor, Transcript};
 use crate::app::wrap::boundary_before;
 use crate::app::{App, Edit, Effect};
@@ -186,15 +185,13 @@ impl App {
         let from = self.transcript.position(self.scroll.top);
         let mut find = Find::new(from);
         find.set_query(query, &self.transcript);
-        self.open(Overlay::Find(find));
+        self.open(find);
         self.show_found();
     }
 
     /// What a key does while something is looked for; `None` where it does what it does elsewhere.
     pub(super) fn act_in_find(&mut self, action: Action) -> Option<Vec<Effect>> {
-        let Overlay::Find(find) = &mut self.overlay else {
-            return None;
-        };
+        let find = self.overlay.find_mut()?;
         let mut query = find.query.clone();
         match action {
             Action::Send | Action::Find | Action::HistoryForward | Action::Down => find.step(true),
@@ -257,7 +254,7 @@ impl App {
 
     /// Adds pasted text to what is looked for, up to its first line end.
     pub(super) fn paste_into_find(&mut self, text: &str) {
-        let Overlay::Find(find) = &mut self.overlay else {
+        let Some(find) = self.overlay.find_mut() else {
             return;
         };
         let line = text.lines().next().unwrap_or("");
@@ -268,7 +265,7 @@ impl App {
 
     /// Searches what came since the last message.
     pub(super) fn refresh_find(&mut self) {
-        if let Overlay::Find(find) = &mut self.overlay {
+        if let Some(find) = self.overlay.find_mut() {
             find.search(&self.transcript);
         }
     }

@@ -3,7 +3,6 @@
 use crate::app::block::{AnswerState, Kind};
 use crate::app::control::ChatSystem;
 use crate::app::notice::whole_sentence;
-use crate::app::overlay::Overlay;
 use crate::app::picker::Picker;
 use crate::app::{App, Effect, Phase, Shown};
 use crate::cancel::Cancel;
@@ -18,7 +17,7 @@ pub(super) struct LoadAsked {
 impl App {
     /// Opens the picker; what there is comes with [`super::Msg::Models`].
     pub(super) fn pick_model(&mut self) -> Vec<Effect> {
-        self.open(Overlay::Picker(Picker::default()));
+        self.open(Picker::default());
         vec![Effect::ListModels]
     }
 

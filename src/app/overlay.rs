@@ -28,6 +28,78 @@ pub enum Overlay {
     Saved(SavedChats),
 }
 
+impl From<Find> for Overlay {
+    fn from(find: Find) -> Self {
+        Self::Find(find)
+    }
+}
+
+impl From<Search> for Overlay {
+    fn from(search: Search) -> Self {
+        Self::Search(search)
+    }
+}
+
+impl From<Picker> for Overlay {
+    fn from(picker: Picker) -> Self {
+        Self::Picker(picker)
+    }
+}
+
+impl From<SavedChats> for Overlay {
+    fn from(saved: SavedChats) -> Self {
+        Self::Saved(saved)
+    }
+}
+
+/// The one that is open, for its own file, which knows nothing of the others.
+impl Overlay {
+    /// Whether anything is open.
+    pub(super) fn is_open(&self) -> bool {
+        !matches!(self, Self::None)
+    }
+
+    /// The line that finds text, while it is open.
+    pub(super) fn find_mut(&mut self) -> Option<&mut Find> {
+        match self {
+            Self::Find(find) => Some(find),
+            Self::None | Self::Help(_) | Self::Search(_) | Self::Picker(_) | Self::Saved(_) => None,
+        }
+    }
+
+    /// The search in the history, while it is open.
+    pub(super) fn search(&self) -> Option<&Search> {
+        match self {
+            Self::Search(search) => Some(search),
+            Self::None | Self::Help(_) | Self::Find(_) | Self::Picker(_) | Self::Saved(_) => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub(super) fn search_mut(&mut self) -> Option<&mut Search> {
+        match self {
+            Self::Search(search) => Some(search),
+            Self::None | Self::Help(_) | Self::Find(_) | Self::Picker(_) | Self::Saved(_) => None,
+        }
+    }
+
+    /// The picker, while it is open.
+    pub(super) fn picker_mut(&mut self) -> Option<&mut Picker> {
+        match self {
+            Self::Picker(picker) => Some(picker),
+            Self::None | Self::Help(_) | Self::Find(_) | Self::Search(_) | Self::Saved(_) => None,
+        }
+    }
+
+    /// The list of saved chats, while it is open.
+    pub(super) fn saved_mut(&mut self) -> Option<&mut SavedChats> {
+        match self {
+            Self::Saved(saved) => Some(saved),
+            Self::None | Self::Help(_) | Self::Find(_) | Self::Search(_) | Self::Picker(_) => None,
+        }
+    }
+}
+
 impl App {
     /// What stands over the conversation, or in the place of the input.
     pub fn overlay(&self) -> &Overlay {
@@ -35,9 +107,9 @@ impl App {
     }
 
     /// Puts `overlay` in the place of what is open.
-    pub(super) fn open(&mut self, overlay: Overlay) {
+    pub(super) fn open(&mut self, overlay: impl Into<Overlay>) {
         self.close();
-        self.overlay = overlay;
+        self.overlay = overlay.into();
     }
 
     /// Closes what is open.

@@ -2,7 +2,6 @@
 
 use crate::app::filtered::{Asked, Filtered, Searched};
 use crate::app::keymap::Action;
-use crate::app::overlay::Overlay;
 use crate::app::{App, Effect};
 use crate::clean::clean;
 use crate::engine::protocol::ModelEntry;
@@ -26,7 +25,7 @@ impl App {
             unfit: entry.unfit.map(|why| clean(&why).into_owned()),
             ..entry
         };
-        if let Overlay::Picker(picker) = &mut self.overlay {
+        if let Some(picker) = self.overlay.picker_mut() {
             let place = |entry: &ModelEntry| Some(&entry.reference) == current;
             let selected = entries.iter().position(place).unwrap_or(0);
             picker.fill(entries.into_iter().map(cleaned).collect(), selected);
@@ -36,9 +35,7 @@ impl App {
     /// What a key does while the picker is open; `None` where it does what it does elsewhere.
     pub(super) fn act_in_picker(&mut self, action: Action) -> Option<Vec<Effect>> {
         let page = self.page();
-        let Overlay::Picker(picker) = &mut self.overlay else {
-            return None;
-        };
+        let picker = self.overlay.picker_mut()?;
         match picker.act(action, page) {
             Asked::Nothing => {}
             Asked::Take => return Some(self.pick()),

@@ -6,7 +6,6 @@
 
 use crate::app::keymap::Action;
 use crate::app::likeness::best;
-use crate::app::overlay::Overlay;
 use crate::app::slash::{Argument, COMMANDS, Choice, Command};
 use crate::app::{App, Effect};
 
@@ -62,12 +61,11 @@ pub(super) struct PopupState {
 impl App {
     /// The list above the input, where there is something to list and room for it.
     pub fn popup(&self) -> Option<Popup> {
-        match &self.overlay {
-            Overlay::None => {}
-            Overlay::Search(search) => return Some(search.found(self.input.history())),
-            Overlay::Help(_) | Overlay::Find(_) | Overlay::Picker(_) | Overlay::Saved(_) => {
-                return None;
-            }
+        if let Some(search) = self.overlay.search() {
+            return Some(search.found(self.input.history()));
+        }
+        if self.overlay.is_open() {
+            return None;
         }
         let typed = self.input.command_line()?;
         if self.popup.closed || self.own_geometry().popup_rows() == 0 {

@@ -7,7 +7,6 @@ use crate::app::conversation::Conversation;
 use crate::app::filtered::{Asked, Filtered, Searched};
 use crate::app::keymap::Action;
 use crate::app::notice::whole_sentence;
-use crate::app::overlay::Overlay;
 use crate::app::{App, Effect, pasted};
 use crate::clean::clean;
 use crate::engine::protocol::FinishReason;
@@ -95,10 +94,10 @@ impl App {
         if self.is_dead() {
             return Err("the engine has ended: q quits, then speck chat --resume".to_owned());
         }
-        self.open(Overlay::Saved(SavedChats {
+        self.open(SavedChats {
             opening: id.is_some(),
             ..SavedChats::default()
-        }));
+        });
         let request = id.map_or(Request::List, |id| {
             let typed = Some(format!("/resume {id}"));
             self.saver_asked.push_back(SaverAsked::Open(typed));
@@ -134,9 +133,7 @@ impl App {
     /// Takes what is typed while the list is open. `None`: it is not, or closes and the key acts.
     pub(super) fn act_in_saved(&mut self, action: Action) -> Option<Vec<Effect>> {
         let page = self.page();
-        let Overlay::Saved(saved) = &mut self.overlay else {
-            return None;
-        };
+        let saved = self.overlay.saved_mut()?;
         if saved.opening {
             // What is typed goes into the input.
             let goes_on = matches!(
@@ -177,7 +174,7 @@ impl App {
     pub(super) fn hear_of_saving(&mut self, note: Note) -> Vec<Effect> {
         match note {
             Note::Listed(Ok(entries)) => {
-                if let Overlay::Saved(saved) = &mut self.overlay {
+                if let Some(saved) = self.overlay.saved_mut() {
                     let items = entries.into_iter().map(Item::from).collect();
                     saved.list.fill(items, 0);
                 }

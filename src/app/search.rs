@@ -7,7 +7,6 @@ use crate::app::draft::Draft;
 use crate::app::history::History;
 use crate::app::input::Edit;
 use crate::app::keymap::Action;
-use crate::app::overlay::Overlay;
 use crate::app::popup::{Popup, PopupRow};
 use crate::app::{App, Effect};
 use crate::clean::clean;
@@ -67,12 +66,12 @@ impl App {
             matches: self.input.history().search(""),
             selected: 0,
         };
-        self.open(Overlay::Search(search));
+        self.open(search);
     }
 
     /// Searches again when something else is searched for.
     pub(super) fn settle_search(&mut self) {
-        if let Overlay::Search(search) = &mut self.overlay {
+        if let Some(search) = self.overlay.search_mut() {
             let query = self.input.text();
             if query != search.query {
                 search.matches = self.input.history().search(&query);
@@ -84,9 +83,7 @@ impl App {
 
     /// Moves in the matches, takes one or closes the search; `None` where the action is not the search's.
     pub(super) fn act_in_search(&mut self, action: Action) -> Option<Vec<Effect>> {
-        let Overlay::Search(search) = &mut self.overlay else {
-            return None;
-        };
+        let search = self.overlay.search_mut()?;
         let last = search.matches.len().saturating_sub(1);
         let older = [Action::SearchHistory, Action::Down, Action::HistoryForward];
         let closing = [Action::Escape, Action::Interrupt, Action::EndOfInput];
@@ -108,7 +105,7 @@ impl App {
 
     /// Closes the search and takes the marked message into the input, if there is one.
     fn take_match(&mut self) {
-        let Overlay::Search(search) = &self.overlay else {
+        let Some(search) = self.overlay.search() else {
             return;
         };
         let chosen = search.matches.get(search.selected);

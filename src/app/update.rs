@@ -416,8 +416,7 @@ impl App {
 
     /// Whether `q` quits: the engine has ended, and nothing is typed or looked for that it would be part of.
     fn q_quits(&self) -> bool {
-        let open = !matches!(self.overlay, Overlay::None);
-        self.is_dead() && self.input.is_empty() && !open
+        self.is_dead() && self.input.is_empty() && !self.overlay.is_open()
     }
 
     pub(super) fn is_dead(&self) -> bool {
