@@ -24,9 +24,15 @@ use sampling::SamplingArgs;
 use session::{SessionArgs, SessionsArgs};
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 failed; 2 wrong command line or settings; 3 done, but the end of the chat could
-            not be saved; 130 interrupted (Ctrl-C); 129 the terminal went away (SIGHUP);
-            131, 143 asked to end (SIGQUIT, SIGTERM); 141 whoever read the output went away.
+Exit codes:
+  0         done
+  1         failed
+  2         wrong command line or settings
+  3         done, but the end of the chat could not be saved
+  130       interrupted (Ctrl-C)
+  129       the terminal went away (SIGHUP)
+  131, 143  asked to end (SIGQUIT, SIGTERM)
+  141       whoever read the output went away
 
 Configuration: ~/.config/speck/config.toml (see `speck config`); a flag wins over it.";
 
@@ -40,9 +46,15 @@ Examples:
   speck chat --target ./model.gguf --draft none --strategy lookup
   printf 'Hi\\n/mode lookup\\nAgain\\n' | speck chat --no-tui   several turns, one a line
 
-Exit codes: 0 done; 1 failed; 2 wrong command line or settings; 3 done, but the end of the chat could
-            not be saved; 130 interrupted (Ctrl-C); 129 the terminal went away (SIGHUP);
-            131, 143 asked to end (SIGQUIT, SIGTERM); 141 whoever read the output went away.";
+Exit codes:
+  0         done
+  1         failed
+  2         wrong command line or settings
+  3         done, but the end of the chat could not be saved
+  130       interrupted (Ctrl-C)
+  129       the terminal went away (SIGHUP)
+  131, 143  asked to end (SIGQUIT, SIGTERM)
+  141       whoever read the output went away";
 
 const MEASURE_EXAMPLES: &str = "\
 Examples:

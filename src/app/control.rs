@@ -65,6 +65,9 @@ impl App {
     /// Puts message `n` from the end back into the input.
     fn edit_message(&mut self, n: usize) -> Result<Vec<Effect>, String> {
         let (question, _, effects) = self.take_back(n)?;
+        if self.conversation.is_empty() {
+            self.clear_numbers();
+        }
         self.input.put_back(question);
         self.say(match n {
             1 => "the message is taken back: Enter sends it anew".to_owned(),
@@ -105,6 +108,9 @@ impl App {
         self.transcript.truncate(taken.block);
         self.mark_dropped();
         self.scroll.to_end();
+        // What is left is counted with the next prompt.
+        self.latest.context_used = None;
+        self.refresh(true);
         let rewind = taken.rewind;
         let rewind = rewind.map(|(turns, all)| Command::Rewind { turns, all });
         let effects = rewind.map(Effect::Engine).into_iter().collect();
@@ -187,6 +193,9 @@ impl App {
             self.tell(Kind::Notice, &lines.join("\n"));
             return Ok(Vec::new());
         };
+        if let Some(more) = words.next() {
+            return Err(format!("/set takes one value, and no `{more}` behind it"));
+        }
         options.set(name, value)?;
         self.say(format!("{name} {value} from the next message on"));
         Ok(vec![self.want_options(options)])

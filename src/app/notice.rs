@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::app::block::Kind;
 use crate::app::wrap::cut;
-use crate::app::{App, Said};
+use crate::app::{App, Phase, Said};
 use crate::clean::clean;
 use crate::session::export::sentence;
 
@@ -23,16 +23,25 @@ pub(super) struct Notice {
     text: String,
     /// When it goes; `None`: with the next key.
     until: Option<Instant>,
-    /// Whether it goes with the end of the answer, too: after that it would not be true.
-    of_answer: bool,
+    /// What it goes with, too: after that it would not be true.
+    passes_with: Option<Passing>,
 }
 
-/// How notices begin that are true as long as an answer is asked for.
-const OF_ANSWER: [&str; 4] = [
-    "an answer is being written",
-    "the answer is being stopped",
-    "a message waits for the model",
-    "the message before is stopped once",
+#[derive(Clone, Copy, Debug)]
+enum Passing {
+    Answer,
+    Loading,
+}
+
+/// How notices begin that are true as long as an answer is asked for, or models are being loaded.
+const PASSING: [(&str, Passing); 7] = [
+    ("an answer is being written", Passing::Answer),
+    ("the answer is being stopped", Passing::Answer),
+    ("a message waits for the model", Passing::Answer),
+    ("the message before is stopped once", Passing::Answer),
+    ("models are being loaded", Passing::Loading),
+    ("the strategies are known once", Passing::Loading),
+    ("this is known once the models", Passing::Loading),
 ];
 
 impl App {
@@ -61,11 +70,15 @@ impl App {
         &self.said
     }
 
-    /// Lets go of a notice that was about an answer which has ended.
-    pub(super) fn expire_notice_of_answer(&mut self) {
-        if self.asked.is_none() {
-            self.notice.take_if(|notice| notice.of_answer);
-        }
+    /// Lets go of a notice about what has passed.
+    pub(super) fn expire_notice(&mut self) {
+        let is_over = |passing| match (passing, &self.phase) {
+            (Passing::Answer, _) => self.asked.is_none(),
+            (Passing::Loading, Phase::Ready | Phase::Dead) => true,
+            (Passing::Loading, Phase::Starting | Phase::Fetching(_) | Phase::Loading(_)) => false,
+        };
+        self.notice
+            .take_if(|notice| notice.passes_with.is_some_and(is_over));
     }
 
     /// When the notice goes by itself.
@@ -100,11 +113,11 @@ impl App {
             text: text.clone(),
             is_error: until.is_none(),
         });
-        let of_answer = OF_ANSWER.iter().any(|begins| text.starts_with(begins));
+        let begin = PASSING.iter().find(|(begin, _)| text.starts_with(begin));
         self.notice = Some(Notice {
+            passes_with: begin.map(|(_, passing)| *passing),
             text,
             until,
-            of_answer,
         });
     }
 

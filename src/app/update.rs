@@ -88,7 +88,7 @@ impl App {
             Msg::Session(note) => self.hear_of_saving(note),
             Msg::Tick => Vec::new(),
         };
-        self.expire_notice_of_answer();
+        self.expire_notice();
         self.refresh_find();
         self.settle();
         // First: nothing is done after an effect that quits.
@@ -327,6 +327,11 @@ impl App {
         self.transcript.clear();
         self.conversation = Conversation::default();
         self.scroll = Scroll::default();
+        self.clear_numbers();
+    }
+
+    /// Shows the numbers of no answer.
+    pub(super) fn clear_numbers(&mut self) {
         self.latest.stats.begin_answer();
         self.latest.stats.clear_window();
         self.latest = Shown {

@@ -211,7 +211,9 @@ impl Folder {
         match (exact, &fitting[..]) {
             (Some(id), _) | (None, &[id]) => Ok(id.clone()),
             (None, []) => {
-                bail!("there is no saved chat `{text}`: `speck sessions` lists them")
+                bail!(
+                    "there is no saved chat whose ID begins with `{text}`: `speck sessions` lists them"
+                )
             }
             (None, several) => {
                 let named: Vec<&str> = several.iter().rev().map(|id| id.as_str()).collect();

@@ -67,8 +67,10 @@ fn ended(summary: &Summary, theme: &Theme) -> Vec<Vec<Span<'static>>> {
         let (glyph, _, style) = verdict(speed_up, theme);
         parts.push(part(format!("{glyph} {speed_up:.2}x plain"), style));
     }
-    if summary.tokens > 0 {
-        parts.push(part(format!("{} tokens", summary.tokens), theme.dim));
+    match summary.tokens {
+        0 => {}
+        1 => parts.push(part("1 token".to_owned(), theme.dim)),
+        n => parts.push(part(format!("{n} tokens"), theme.dim)),
     }
     if let Some(rate) = summary.tokens_per_pass {
         parts.push(part(format!("{rate:.2} per pass"), theme.dim));

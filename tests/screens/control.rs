@@ -6,7 +6,7 @@ use speck::app::block::Kind;
 use speck::engine::protocol::{Event, FinishReason};
 
 use crate::keys::{says, says_not};
-use crate::user::{CODE, User, failure, options};
+use crate::user::{CODE, User, failure, options, ready};
 
 const SIZE: (u16, u16) = (100, 30);
 
@@ -300,4 +300,31 @@ fn another_chat_starts_the_panel_afresh() {
         says(&user, "all answers: ");
         says_not(&user, "this answer: ");
     }
+}
+
+#[test]
+fn numbers_of_what_was_taken_back_are_not_shown() {
+    let mut user = User::ready((120, 40));
+    for message in ["a<Enter>", "b<Enter>"] {
+        user.keys(message);
+        user.stream(CODE, "draft", &[2]);
+        user.finish(FinishReason::EndOfTurn);
+    }
+    says_not(&user, "context   —/8192");
+    user.keys("/edit<Enter>");
+    says(&user, "context   —/8192");
+    says(&user, "per pass    3");
+    user.keys("<C-c>/edit<Enter>");
+    says(&user, "per pass       —");
+    says(&user, "no passes yet");
+}
+
+#[test]
+fn what_was_refused_because_of_loading_is_not_told_beyond_it() {
+    let mut user = User::new((100, 30));
+    user.keys("<S-Tab>");
+    let why = "the strategies are known once the models are loaded";
+    says(&user, why);
+    user.hear(ready());
+    says_not(&user, why);
 }

@@ -250,6 +250,11 @@ fn what_is_mistyped_can_be_corrected() {
         ("/mode fast", "there is no strategy `fast` here", None),
         ("/set heat 2", "there is nothing called `heat` to set", None),
         (
+            "/set seed 7 8",
+            "/set takes one value, and no `8` behind it",
+            None,
+        ),
+        (
             "/set temperature hot",
             "temperature: it is not a number",
             None,

@@ -186,7 +186,7 @@ fn chats_are_found_by_the_start_of_their_ids() {
     check("202612", "20261201-0900-xyz");
     check("last", "20261130-1432-abc");
     assert!(error("20261130").contains("2 saved chats begin with `20261130`: 20261130-1433-abd"));
-    assert!(error("").contains("there is no saved chat"));
+    assert!(error("").contains("there is no saved chat whose ID begins"));
     assert!(error("../x").contains("`speck sessions` lists them"));
     fs::write(home.path().join("bad.jsonl"), "x").unwrap();
     fs::write(home.path().join("Not An Id.jsonl"), "x").unwrap();
