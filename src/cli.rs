@@ -23,7 +23,9 @@ use crate::strategy;
 use sampling::SamplingArgs;
 use session::{SessionArgs, SessionsArgs};
 
-const EXIT_CODES: &str = "\
+macro_rules! exit_codes {
+    () => {
+        "\
 Exit codes:
   0         done
   1         failed
@@ -32,11 +34,17 @@ Exit codes:
   130       interrupted (Ctrl-C)
   129       the terminal went away (SIGHUP)
   131, 143  asked to end (SIGQUIT, SIGTERM)
-  141       whoever read the output went away
+  141       whoever read the output went away"
+    };
+}
 
-Configuration: ~/.config/speck/config.toml (see `speck config`); a flag wins over it.";
+const AFTER_HELP: &str = concat!(
+    exit_codes!(),
+    "\n\nConfiguration: ~/.config/speck/config.toml (see `speck config`); a flag wins over it."
+);
 
-const CHAT_EXAMPLES: &str = "\
+const CHAT_EXAMPLES: &str = concat!(
+    "\
 Examples:
   speck chat                                    the screen; Shift-Tab swaps the strategy, ? helps
   speck chat \"Why is the sky blue?\"             one answer on standard output
@@ -46,15 +54,9 @@ Examples:
   speck chat --target ./model.gguf --draft none --strategy lookup
   printf 'Hi\\n/mode lookup\\nAgain\\n' | speck chat --no-tui   several turns, one a line
 
-Exit codes:
-  0         done
-  1         failed
-  2         wrong command line or settings
-  3         done, but the end of the chat could not be saved
-  130       interrupted (Ctrl-C)
-  129       the terminal went away (SIGHUP)
-  131, 143  asked to end (SIGQUIT, SIGTERM)
-  141       whoever read the output went away";
+",
+    exit_codes!()
+);
 
 const MEASURE_EXAMPLES: &str = "\
 Examples:
@@ -74,7 +76,7 @@ What the numbers mean: docs/bench.md";
 
 /// A terminal chat with a local language model that shows, live, what speculative decoding is worth.
 #[derive(Debug, Parser)]
-#[command(name = "speck", version, after_help = EXIT_CODES)]
+#[command(name = "speck", version, after_help = AFTER_HELP)]
 pub struct Cli {
     /// What to do; without it, the help is shown.
     #[command(subcommand)]
