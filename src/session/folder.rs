@@ -156,8 +156,7 @@ impl Folder {
     fn entry(&self, id: Id) -> Entry {
         let (updated, summary) = match self.read(&id) {
             Ok((told, mut flaws)) => {
-                // A last line that is not whole may be one that another speck is writing just now.
-                flaws.retain(|flaw| matches!(flaw, Flaw::Headless(_) | Flaw::Damaged(..)));
+                flaws.retain(Flaw::is_damage);
                 let damaged = (!flaws.is_empty()).then(|| Flaw::list(&flaws));
                 (told.updated, Ok(Summary::new(told, damaged)))
             }

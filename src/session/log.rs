@@ -45,6 +45,15 @@ pub enum Flaw {
 }
 
 impl Flaw {
+    /// Whether something was changed or taken away. A last line that is not whole may be one that another speck is
+    /// writing just now.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Headless(_) | Self::Damaged(..) => true,
+            Self::Torn | Self::Unended => false,
+        }
+    }
+
     /// What is told of several.
     pub fn list(flaws: &[Self]) -> String {
         let told: Vec<String> = flaws.iter().map(Self::to_string).collect();

@@ -40,8 +40,7 @@ impl Setup {
             let read = folder.read(&id);
             let (conversation, mut flaws) =
                 read.with_context(|| format!("cannot read the saved chat {id}"))?;
-            // A last line that is not whole may be one that another speck is writing just now.
-            flaws.retain(|flaw| matches!(flaw, Flaw::Headless(_) | Flaw::Damaged(..)));
+            flaws.retain(Flaw::is_damage);
             let damaged = format!("Not all of it is here: {}.", Flaw::list(&flaws));
             (None, conversation, (!flaws.is_empty()).then_some(damaged))
         };

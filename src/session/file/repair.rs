@@ -22,10 +22,9 @@ impl SessionFile {
             return Ok(None);
         }
         let rest = self.file.metadata()?.len().saturating_sub(self.length());
-        let damaged = |flaw: &Flaw| matches!(flaw, Flaw::Headless(_) | Flaw::Damaged(..));
         let kept = flaws
             .iter()
-            .any(damaged)
+            .any(Flaw::is_damage)
             .then(|| self.keep_aside())
             .transpose()?;
         let mut said: Vec<String> = flaws.iter().map(|flaw| match flaw {
