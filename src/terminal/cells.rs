@@ -2,7 +2,8 @@
 //!
 //! In come ratatui's changed cells in order, out go characters, colours and moves. **What follows a
 //! character whose width terminals disagree on is placed absolutely**, so that a disagreement shifts
-//! nothing, and what it may spoil is written again. Only what every terminal since the VT220 knows is used: CUP, CUF, ECH and SGR.
+//! nothing, and what it may spoil is written again. Only what every terminal since the VT220 knows is used:
+//! CUP, CUF, ECH and SGR.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -127,29 +128,11 @@ impl Cells {
             if !pen.fits(cell) {
                 pen.change(Pen::of(cell), out);
             }
-            if sure_width(cell.symbol()).is_none() && width(cell.symbol()) > 1 {
-                // Some terminals draw it narrow: what stands behind it goes first, as ratatui wants for some of
-                // them, but not after it, which would cut it where it is wide.
-                let end = x + width(cell.symbol());
-                let behind =
-                    |(column, row, _): &&Change| *row == y && (x + 1..end).contains(column);
-                let n_behind = rest[1..].iter().take_while(behind).count();
-                let blank = |cell: &Cell| cell.symbol() == " " && pen.fits(cell);
-                let is_blank = (x + 1..end).all(|x| self.stands(x, y).is_some_and(blank));
-                if n_behind > 0 || !is_blank {
-                    let blanks = " ".repeat((end - x).into());
-                    write!(out, "{blanks}\x1b[{};{}H", y + 1, x + 1)?;
-                }
-                out.extend(cell.symbol().bytes());
-                cursor = None;
-                self.remember(x, y, cell);
-                rest = &rest[1 + n_behind..];
-                continue;
-            }
+            let n_behind = self.blank_behind(rest, pen, out)?;
             out.extend(cell.symbol().bytes());
             cursor = sure_width(cell.symbol()).map(|width| (x + width, y));
             self.remember(x, y, cell);
-            rest = &rest[1..];
+            rest = &rest[1 + n_behind..];
         }
         pen.change(Pen::DEFAULT, out);
         Ok(())
@@ -198,6 +181,29 @@ impl Cells {
         }
         cells.sort_by_key(|(x, y, _)| (*y, *x));
         cells
+    }
+
+    /// Blanks the columns of the first of these changed cells where some terminals draw it narrow; gives how many
+    /// of the others are done with. What stands behind it goes first, as ratatui wants for some of them, but not
+    /// after it, which would cut it where it is wide.
+    fn blank_behind(&self, cells: &[Change], pen: Pen, out: &mut Vec<u8>) -> io::Result<usize> {
+        let [(x, y, cell), others @ ..] = cells else {
+            return Ok(0);
+        };
+        let columns = width(cell.symbol());
+        if sure_width(cell.symbol()).is_some() || columns == 1 {
+            return Ok(0);
+        }
+        let behind = x + 1..x + columns;
+        let is_behind = |(column, row, _): &&Change| row == y && behind.contains(column);
+        let n_behind = others.iter().take_while(is_behind).count();
+        let blank = |cell: &Cell| cell.symbol() == " " && pen.fits(cell);
+        let mut stands = behind.clone().map(|x| self.stands(x, *y));
+        if n_behind > 0 || !stands.all(|stands| stands.is_some_and(blank)) {
+            let blanks = " ".repeat(columns.into());
+            write!(out, "{blanks}\x1b[{};{}H", y + 1, x + 1)?;
+        }
+        Ok(n_behind)
     }
 
     /// How many of these changed cells come first in one row, are blank, and have nothing but blanks between
