@@ -22,6 +22,7 @@ pub mod markdown;
 pub mod overlay;
 pub mod picker;
 pub mod popup;
+pub mod report;
 pub mod saved;
 pub mod scroll;
 pub mod search;
@@ -37,7 +38,6 @@ mod message;
 mod notice;
 mod outside;
 mod pasted;
-mod report;
 mod strategies;
 mod update;
 

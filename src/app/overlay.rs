@@ -171,7 +171,7 @@ impl App {
 
     /// Whether the input is what is searched for in the history.
     pub fn searching(&self) -> bool {
-        matches!(self.overlay, Overlay::Search(_))
+        self.overlay.search().is_some()
     }
 
     /// The open picker.

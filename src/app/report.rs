@@ -70,7 +70,8 @@ fn details(Tally { all, decode }: &Tally) -> [String; 2] {
     ]
 }
 
-fn plural(n: usize, one: &str, many: &str) -> String {
+/// A count with its noun.
+pub fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 

@@ -1,5 +1,6 @@
 //! One line of statistics: after an answer, and after the session. One on sampling: before them.
 
+use crate::app::report::plural;
 use crate::app::wrap::text_width;
 use crate::engine::protocol::SamplingInfo;
 use crate::stats::Tally;
@@ -17,10 +18,7 @@ const WIDEST: usize = 80;
 /// it would be too wide, the shares of `auto` are a line of their own.
 pub fn line(Tally { all, decode }: &Tally) -> Option<String> {
     (all.passes > 0).then(|| {
-        let tokens = match all.emitted {
-            1 => "1 token".to_owned(),
-            n => format!("{n} tokens"),
-        };
+        let tokens = plural(all.emitted, "token", "tokens");
         let measured = [
             decode
                 .tokens_per_second()

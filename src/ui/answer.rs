@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 
 use crate::app::App;
 use crate::app::block::{Answer, AnswerState, Summary};
+use crate::app::report::plural;
 use crate::engine::protocol::FinishReason;
 use crate::ui::fit;
 use crate::ui::format::{bar, strategy_glyph, verdict};
@@ -67,10 +68,9 @@ fn ended(summary: &Summary, theme: &Theme) -> Vec<Vec<Span<'static>>> {
         let (glyph, _, style) = verdict(speed_up, theme);
         parts.push(part(format!("{glyph} {speed_up:.2}x plain"), style));
     }
-    match summary.tokens {
-        0 => {}
-        1 => parts.push(part("1 token".to_owned(), theme.dim)),
-        n => parts.push(part(format!("{n} tokens"), theme.dim)),
+    if summary.tokens > 0 {
+        let tokens = plural(summary.tokens, "token", "tokens");
+        parts.push(part(tokens, theme.dim));
     }
     if let Some(rate) = summary.tokens_per_pass {
         parts.push(part(format!("{rate:.2} per pass"), theme.dim));
